@@ -1,0 +1,80 @@
+#pragma once
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gspmd/sharding/device_groups.h"
+#include "gspmd/sharding/sharding.h"
+
+namespace gspmd {
+
+// Where a value is, per dimension: the axes that split it and the block length. Shard i (the mixed-radix number of the
+// coordinates along `axes`) owns elements [i*block, min((i+1)*block, size)). At interfaces block = ceil(size/n).
+struct DimLayout {
+  AxisList axes;
+  int64_t block = 0;
+  friend bool operator==(const DimLayout&, const DimLayout&) = default;
+};
+
+// One step of a reshard. Each takes the layouts before it to the layouts after it:
+enum class StepKind : uint8_t {
+  kSlice,          // dim: axes appended; block must be a multiple of the new number: b -> b/n, by partition id; no communication
+  kPadOrTrim,      // dim not split: block changes to `block` locally (pad at the end / cut the end); no communication
+  kRealign,        // dim split: block changes to `block` by halo exchange; axes stay
+  kAllGather,      // dim: the last axes of its list removed: block b -> b*n
+  kAllToAll,       // the last axes of dim are moved to the end of to_dim: dim's block b*n, to_dim's block b/n (must divide)
+  kPermute,        // lists change to `lists_after` by a pure permutation of devices (same number of shards in every dim, same blocks)
+  kAllReduce,      // pending axes resolved
+  kReduceScatter,  // pending axes resolved and appended to dim: block b -> b/n (must divide)
+  kCrossMesh,      // from one device order to another: everything else equal position by position
+};
+
+struct ReshardStep {
+  StepKind kind;
+  int dim = -1;
+  int to_dim = -1;
+  AxisList axes;
+  int64_t block = 0;
+  std::vector<AxisList> lists_after;  // kPermute
+  DevicePermutation permutation;      // kPermute
+};
+
+// What a sequence costs each device: exact integers, the same on every host.
+struct ReshardCost {
+  int64_t wire_bytes = 0;    // as `gspmd stats` counts them (ring)
+  int64_t messages = 0;      // collectives started, each neighbour exchange counted
+  int64_t local_bytes = 0;   // read and written by slices, pads and copies
+  int64_t peak_bytes = 0;    // largest local value on the way
+  friend bool operator==(const ReshardCost&, const ReshardCost&) = default;
+};
+
+struct ReshardPlan {
+  std::vector<ReshardStep> steps;
+  ReshardCost cost;
+  bool full_gather = false;  // the whole value stands on each device on the way, although neither end asks for it
+};
+
+// The cheapest sequence found from `from` to `to`, both at interface blocks (ceil), for an array of global sizes `dims` and
+// elements of `element_bits`. `to` may be pending only where `from` is, on a subset of its axes. Sizes need not divide.
+// Search: by wire bytes, then messages, then local bytes; deterministic. Memoised by ReshardPlanner.
+class ReshardPlanner {
+ public:
+  explicit ReshardPlanner(ShardingPool* pool);
+  ~ReshardPlanner();
+  const ReshardPlan& plan(Sharding from, Sharding to, absl::Span<const int64_t> dims, int64_t element_bits);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Applies one step to layouts (for planning, for lowering and for tests).
+void apply(const ReshardStep& step, const Mesh& mesh, std::vector<DimLayout>* layouts);
+
+std::string to_string(const Mesh& mesh, const ReshardStep& step);
+
+}  // namespace gspmd
