@@ -1,0 +1,29 @@
+#include "gspmd/ops/op_def.h"
+
+namespace gspmd {
+
+#define OPCODE(id, name) extern const OpDef k##id##Def;
+#include "gspmd/ir/opcodes.def"
+#undef OPCODE
+
+const OpDef& def(Opcode op) {
+  static const OpDef* const kDefs[] = {
+#define OPCODE(id, name) &k##id##Def,
+#include "gspmd/ir/opcodes.def"
+#undef OPCODE
+  };
+  return *kDefs[static_cast<size_t>(op)];
+}
+
+void* make_attrs(AttrsKind kind, Arena& arena) {
+  switch (kind) {
+    case AttrsKind::kNone: return nullptr;
+#define X(type) \
+  case AttrsKind::k##type: return arena.make<type>();
+      GSPMD_ATTRS(X)
+#undef X
+  }
+  return nullptr;
+}
+
+}  // namespace gspmd
