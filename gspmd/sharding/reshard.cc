@@ -1,0 +1,399 @@
+#include "gspmd/sharding/reshard.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "gspmd/base/check.h"
+#include "gspmd/sharding/reshard_search.h"
+
+namespace gspmd {
+namespace {
+
+// Up to this many axes that change place, each is a unit of its own: the search then sees every
+// way. Above, axes that stay side by side are one unit.
+constexpr int kMaxLooseAxes = 5;
+
+using Lists = absl::InlinedVector<AxisList, 4>;
+
+// From axes to units and back.
+class Units {
+ public:
+  Units(Sharding from, Sharding to) : from_(from), to_(to) {
+    neighbour_.fill(kAbsent);
+    unit_of_.fill(kAbsent);
+    reduced_ = from->pending - to->pending;
+    for (int d = 0; d < from.rank(); ++d) note_dim(d);
+    note_pending();
+    for (int d = 0; d < from.rank(); ++d) {
+      if (!(from.dim(d) == to.dim(d))) add_from(d);
+    }
+    for (int d = 0; d < from.rank(); ++d) {
+      if (!(from.dim(d) == to.dim(d))) add_new(to.dim(d));
+    }
+    add_useless_pending();
+  }
+
+  int count() const { return static_cast<int>(axes_.size()); }
+  const AxisList& axes(int unit) const { return axes_[unit]; }
+  AxisSet reduced() const { return units_of(reduced_); }
+
+  AxisList in_units(const AxisList& axes) const {
+    AxisList units;
+    for (AxisId a : axes) {
+      if (units.empty() || units.back() != unit_of_[a]) units.push_back(unit_of_[a]);
+    }
+    return units;
+  }
+  AxisList in_axes(const AxisList& units) const {
+    AxisList out;
+    for (AxisId u : units) out.append(axes_[u]);
+    return out;
+  }
+
+ private:
+  static constexpr uint8_t kAbsent = 0xff, kLast = 0xfe;
+
+  AxisSet units_of(AxisSet axes) const {
+    AxisSet units;
+    axes.for_each([&](AxisId a) { units.insert(unit_of_[a]); });
+    return units;
+  }
+
+  void note_dim(int d) {
+    const AxisList &a = from_.dim(d), &b = to_.dim(d);
+    if (a == b) return;
+    int same = a.common_prefix(b);
+    loose_ |= a.slice(same, a.size()).set() | b.slice(same, b.size()).set();
+    for (int i = 0; i < b.size(); ++i) neighbour_[b[i]] = i + 1 < b.size() ? b[i + 1] : kLast;
+  }
+  void note_pending() {
+    loose_ |= reduced_;
+    bundle_ = loose_.size() > kMaxLooseAxes;
+  }
+
+  void start(AxisId a) {
+    unit_of_[a] = static_cast<uint8_t>(axes_.size());
+    axes_.push_back({a});
+  }
+  void join(AxisId a) {
+    unit_of_[a] = static_cast<uint8_t>(axes_.size() - 1);
+    axes_.back().push_back(a);
+  }
+  // True where `b`, which follows `a` now, follows it in the target too, or neither has a place
+  // there.
+  bool stays_beside(AxisId a, AxisId b) const {
+    return neighbour_[a] == b || (neighbour_[a] == kAbsent && neighbour_[b] == kAbsent);
+  }
+
+  // The leading axes that both sides share never move: one unit.
+  void add_from(int d) {
+    const AxisList& list = from_.dim(d);
+    int same = list.common_prefix(to_.dim(d));
+    for (int i = 0; i < list.size(); ++i) {
+      bool joins =
+          i > 0 && i != same && (i < same || (bundle_ && stays_beside(list[i - 1], list[i])));
+      joins ? join(list[i]) : start(list[i]);
+    }
+  }
+  // Axes that split nothing before: free ones, and pending ones that a reduce-scatter brings.
+  void add_new(const AxisList& list) {
+    for (int i = 0; i < list.size(); ++i) {
+      if (unit_of_[list[i]] != kAbsent) continue;
+      bool joins = bundle_ && i > 0 && unit_of_[list[i - 1]] + 1 == count() &&
+                   is_new_.contains(list[i - 1]) &&
+                   reduced_.contains(list[i - 1]) == reduced_.contains(list[i]);
+      joins ? join(list[i]) : start(list[i]);
+      is_new_.insert(list[i]);
+    }
+  }
+  void add_useless_pending() {
+    bool first = true;
+    reduced_.for_each([&](AxisId a) {
+      if (unit_of_[a] != kAbsent) return;
+      bundle_ && !first ? join(a) : start(a);
+      first = false;
+    });
+  }
+
+  Sharding from_, to_;
+  AxisSet reduced_, loose_, is_new_;
+  bool bundle_ = false;
+  std::array<uint8_t, kMaxAxes> neighbour_, unit_of_;
+  absl::InlinedVector<AxisList, 8> axes_;
+};
+
+void add(ReshardCost* sum, const ReshardCost& c) {
+  sum->wire_bytes += c.wire_bytes;
+  sum->messages += c.messages;
+  sum->local_bytes += c.local_bytes;
+  sum->peak_bytes = std::max(sum->peak_bytes, c.peak_bytes);
+}
+
+// Joins a slice with the slice before it and a pad with the pad before it; drops pads that change
+// nothing.
+void append_step(ReshardStep step, const Mesh& mesh, std::vector<DimLayout>* layouts,
+                 std::vector<ReshardStep>* steps) {
+  auto joins = [&](StepKind kind) {
+    return step.kind == kind && !steps->empty() && steps->back().kind == kind &&
+           steps->back().dim == step.dim;
+  };
+  apply(step, mesh, layouts);
+  if (joins(StepKind::kSlice)) {
+    steps->back().axes.append(step.axes);
+  } else if (joins(StepKind::kPadOrTrim)) {
+    steps->back().block = step.block;
+  } else {
+    steps->push_back(std::move(step));
+  }
+}
+
+bool is_unsplit(absl::Span<const DimLayout> layouts) {
+  return std::all_of(layouts.begin(), layouts.end(),
+                     [](const DimLayout& l) { return l.axes.empty(); });
+}
+
+// Follows the steps to find their cost and whether the whole value stood on each device in between.
+void price_plan(const Mesh& before, const Mesh& after, std::vector<DimLayout> layouts,
+                absl::Span<const int64_t> dims, int64_t element_bits, ReshardPlan* plan) {
+  const Mesh* mesh = &before;
+  bool unsplit = false, starts_unsplit = is_unsplit(layouts);
+  plan->cost = {};
+  plan->cost.peak_bytes = local_bytes(layouts, element_bits);
+  for (const ReshardStep& step : plan->steps) {
+    add(&plan->cost, step_cost(step, *mesh, layouts, dims, element_bits));
+    apply(step, *mesh, &layouts);
+    unsplit |= is_unsplit(layouts);
+    if (step.kind == StepKind::kCrossMesh) mesh = &after;
+  }
+  plan->full_gather = unsplit && !starts_unsplit && !is_unsplit(layouts);
+}
+
+ReshardProblem problem_in_units(const Units& units, Sharding from, Sharding to,
+                                absl::Span<const int64_t> dims, int64_t element_bits,
+                                absl::InlinedVector<int, 4>* active) {
+  ReshardProblem p;
+  p.element_bits = element_bits;
+  for (int u = 0; u < units.count(); ++u)
+    p.unit_sizes.push_back(from.mesh().product(units.axes(u)));
+  for (int d = 0; d < from.rank(); ++d) {
+    if (from.dim(d) == to.dim(d)) {
+      p.element_bits *= from.local_size(d, dims[d]);
+      continue;
+    }
+    active->push_back(d);
+    p.sizes.push_back(dims[d]);
+    p.from.push_back(units.in_units(from.dim(d)));
+    p.to.push_back(units.in_units(to.dim(d)));
+  }
+  p.pending = units.reduced();
+  return p;
+}
+
+ReshardStep step_of(const Move& move, const Units& units, absl::Span<const int> active,
+                    absl::Span<const DimLayout> layouts) {
+  ReshardStep step;
+  step.kind = move.kind;
+  step.dim = move.dim < 0 ? -1 : active[move.dim];
+  step.to_dim = move.to_dim < 0 ? -1 : active[move.to_dim];
+  step.axes = units.in_axes(move.axes);
+  step.block = move.block;
+  if (move.kind != StepKind::kPermute) return step;
+  std::vector<AxisList> before;
+  for (const DimLayout& l : layouts) before.push_back(l.axes);
+  step.lists_after = before;
+  for (size_t i = 0; i < active.size(); ++i)
+    step.lists_after[active[i]] = units.in_axes(move.lists_after[i]);
+  step.permutation = permutation_between(before, step.lists_after);
+  return step;
+}
+
+ReshardPlan plan_on_one_mesh(Sharding from, Sharding to, absl::Span<const int64_t> dims,
+                             int64_t element_bits) {
+  ReshardPlan plan;
+  Units units(from, to);
+  absl::InlinedVector<int, 4> active;
+  ReshardProblem problem = problem_in_units(units, from, to, dims, element_bits, &active);
+  std::vector<DimLayout> start = interface_layouts(from, dims), layouts = start;
+  for (const Move& move : search_reshard(problem)) {
+    append_step(step_of(move, units, active, layouts), from.mesh(), &layouts, &plan.steps);
+  }
+  GSPMD_CHECK(layouts == interface_layouts(to, dims), "a reshard that does not arrive");
+  price_plan(from.mesh(), to.mesh(), start, dims, element_bits, &plan);
+  return plan;
+}
+
+// How one side of a cross-mesh edge may look at the crossing: in each dimension some leading axes
+// of its own list, or the whole list and then axes that it does not use.
+std::vector<AxisList> crossing_lists(Sharding s, int d, AxisSet unused) {
+  std::vector<AxisList> out;
+  for (int n = 0; n <= s.dim(d).size(); ++n) out.push_back(s.dim(d).prefix(n));
+  AxisList longer = s.dim(d);
+  unused.for_each([&](AxisId a) {
+    longer.push_back(a);
+    out.push_back(longer);
+    AxisList alone = s.dim(d);
+    alone.push_back(a);
+    if (!(alone == longer)) out.push_back(alone);
+  });
+  return out;
+}
+
+constexpr int kMaxCrossings = 64;
+
+// Pairs of lists with as many shards on either side, dimension by dimension; the most shards first.
+class Crossings {
+ public:
+  Crossings(Sharding from, Sharding to) : from_(from), to_(to) {}
+  std::vector<std::pair<Lists, Lists>> find() {
+    assign(0, from_.mesh().all_axes() - from_->used(), to_.mesh().all_axes() - to_->used());
+    return std::move(found_);
+  }
+
+ private:
+  void assign(int d, AxisSet from_unused, AxisSet to_unused) {
+    if (found_.size() >= kMaxCrossings) return;
+    if (d == from_.rank()) {
+      found_.emplace_back(a_, b_);
+      return;
+    }
+    for (auto [a, b] : pairs(d, from_unused, to_unused)) {
+      a_.push_back(a);
+      b_.push_back(b);
+      assign(d + 1, from_unused - a.set(), to_unused - b.set());
+      a_.pop_back();
+      b_.pop_back();
+    }
+  }
+
+  std::vector<std::pair<AxisList, AxisList>> pairs(int d, AxisSet from_unused,
+                                                   AxisSet to_unused) const {
+    std::vector<std::pair<AxisList, AxisList>> out;
+    for (const AxisList& a : crossing_lists(from_, d, from_unused)) {
+      for (const AxisList& b : crossing_lists(to_, d, to_unused)) {
+        if (from_.mesh().product(a) == to_.mesh().product(b)) out.emplace_back(a, b);
+      }
+    }
+    std::stable_sort(out.begin(), out.end(), [&](const auto& x, const auto& y) {
+      return from_.mesh().product(x.first) > from_.mesh().product(y.first);
+    });
+    return out;
+  }
+
+  Sharding from_, to_;
+  Lists a_, b_;
+  std::vector<std::pair<Lists, Lists>> found_;
+};
+
+ReshardStep cross_mesh_step(Sharding from, Sharding to, Lists a, Lists b) {
+  ReshardStep step;
+  step.kind = StepKind::kCrossMesh;
+  step.lists_after.assign(b.begin(), b.end());
+  a.push_back(list_of(from->manual));  // a device keeps its coordinates along manual axes
+  b.push_back(list_of(to->manual));
+  step.stays = same_placement(from.mesh(), a, to.mesh(), b);
+  return step;
+}
+
+void check_ends(Sharding from, Sharding to, absl::Span<const int64_t> dims) {
+  auto text = [&] { return to_string(from) + " to " + to_string(to); };
+  GSPMD_CHECK(from.rank() == to.rank() && from.rank() == static_cast<int>(dims.size()),
+              "reshard of another rank: " + text());
+  if (from->mesh != to->mesh) return;
+  GSPMD_CHECK(from->pending.contains_all(to->pending),
+              "a reshard cannot make a value pending: " + text());
+  GSPMD_CHECK(from->manual == to->manual, "a reshard cannot change manual axes: " + text());
+}
+
+}  // namespace
+
+struct ReshardPlanner::Impl {
+  struct Key {
+    Sharding from, to;
+    DimVector dims;
+    int64_t element_bits;
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& k) {
+      h = H::combine(std::move(h), k.from, k.to, k.element_bits);
+      return H::combine_contiguous(std::move(h), k.dims.data(), k.dims.size());
+    }
+  };
+
+  ShardingPool* pool;
+  absl::flat_hash_map<Key, std::unique_ptr<ReshardPlan>> plans;
+
+  const ReshardPlan& plan(Sharding from, Sharding to, absl::Span<const int64_t> dims,
+                          int64_t element_bits);
+  ReshardPlan plan_across_meshes(Sharding from, Sharding to, absl::Span<const int64_t> dims,
+                                 int64_t element_bits);
+  ReshardPlan plan_crossing(Sharding from, Sharding to, const Lists& a, const Lists& b,
+                            absl::Span<const int64_t> dims, int64_t element_bits);
+};
+
+// One way to cross: reshard to lists `a` on the first mesh, permute devices, reshard from lists `b`
+// on the second.
+ReshardPlan ReshardPlanner::Impl::plan_crossing(Sharding from, Sharding to, const Lists& a,
+                                                const Lists& b, absl::Span<const int64_t> dims,
+                                                int64_t element_bits) {
+  ShardingData before, after;
+  before.mesh = from->mesh;
+  before.dims.assign(a.begin(), a.end());
+  before.manual = from->manual;
+  after.mesh = to->mesh;
+  after.dims.assign(b.begin(), b.end());
+  after.manual = to->manual;
+  ReshardPlan plan = this->plan(from, pool->intern(before), dims, element_bits);
+  plan.steps.push_back(cross_mesh_step(from, to, a, b));
+  const ReshardPlan& rest = this->plan(pool->intern(after), to, dims, element_bits);
+  plan.steps.insert(plan.steps.end(), rest.steps.begin(), rest.steps.end());
+  price_plan(from.mesh(), to.mesh(), interface_layouts(from, dims), dims, element_bits, &plan);
+  return plan;
+}
+
+ReshardPlan ReshardPlanner::Impl::plan_across_meshes(Sharding from, Sharding to,
+                                                     absl::Span<const int64_t> dims,
+                                                     int64_t element_bits) {
+  GSPMD_CHECK(from.mesh().num_devices() == to.mesh().num_devices(),
+              "two meshes of one program have different sizes");
+  GSPMD_CHECK(to->pending.empty(), "a pending value cannot change its mesh");
+  int64_t weight = message_weight(local_bytes(interface_layouts(from, dims), element_bits),
+                                  local_bytes(interface_layouts(to, dims), element_bits));
+  std::optional<ReshardPlan> best;
+  for (const auto& [a, b] : Crossings(from, to).find()) {
+    ReshardPlan plan = plan_crossing(from, to, a, b, dims, element_bits);
+    if (!best || rank(plan.cost, weight) < rank(best->cost, weight)) best = std::move(plan);
+  }
+  GSPMD_CHECK(best.has_value(), "no way between two meshes");
+  return *std::move(best);
+}
+
+const ReshardPlan& ReshardPlanner::Impl::plan(Sharding from, Sharding to,
+                                              absl::Span<const int64_t> dims,
+                                              int64_t element_bits) {
+  Key key{from, to, DimVector(dims.begin(), dims.end()), element_bits};
+  auto found = plans.find(key);
+  if (found != plans.end()) return *found->second;
+  check_ends(from, to, dims);
+  auto plan = std::make_unique<ReshardPlan>(from->mesh == to->mesh
+                                                ? plan_on_one_mesh(from, to, dims, element_bits)
+                                                : plan_across_meshes(from, to, dims, element_bits));
+  return *plans.emplace(std::move(key), std::move(plan)).first->second;
+}
+
+ReshardPlanner::ReshardPlanner(ShardingPool* pool) : impl_(std::make_unique<Impl>()) {
+  impl_->pool = pool;
+}
+ReshardPlanner::~ReshardPlanner() = default;
+
+const ReshardPlan& ReshardPlanner::plan(Sharding from, Sharding to, absl::Span<const int64_t> dims,
+                                        int64_t element_bits) {
+  return impl_->plan(from, to, dims, element_bits);
+}
+
+}  // namespace gspmd
