@@ -53,6 +53,9 @@ class MeshRefinement {
 
  private:
   struct Impl;
+  Annotation resolve_split(const ShardingSpelling& spelling, int rank);
+  Annotation resolve_whole(const ShardingSpelling& spelling, int rank);
+
   ShardingPool* pool_;
   const Mesh* main_ = nullptr;
   std::shared_ptr<Impl> impl_;
@@ -60,8 +63,11 @@ class MeshRefinement {
 
 // The inverse of resolve: GSPMD's tile-assignment form, e.g. `{devices=[2,1,4]<=[8] last_tile_dim_replicate}`;
 // `{replicated}`, `{manual}` where that is all. Iota wherever the mesh has no device table.
+// Pending values whose combiner is not a sum have only the named form, `{mesh['x'=2], [{}], unreduced=max{'x'}}`.
 ShardingSpelling spell(Sharding s);
-// As a named form: sdy's `<@mesh, [{"x"}, {}]>`, adjacent sub-axes joined.
+// As a named form: sdy's `<@mesh, [{"x"}, {}]>`, adjacent sub-axes joined. With an empty name the mesh stands in place.
 ShardingSpelling spell_named(Sharding s, std::string_view mesh_name);
+// The mesh as its user wrote it, as far as the axes tell: parts of one axis joined.
+NamedMesh name_mesh(const Mesh& mesh);
 
 }  // namespace gspmd

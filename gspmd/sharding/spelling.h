@@ -98,13 +98,17 @@ ShardingSpelling parse_hlo_sharding(std::string_view text, size_t* position);
 ShardingSpelling parse_sdy_sharding(std::string_view text, size_t* position);
 // Reads `#sdy.mesh<["a"=2, "b"=4], device_ids=[...]>`, with or without prefix.
 NamedMesh parse_sdy_mesh(std::string_view text, size_t* position);
+// Reads `#sdy<manual_axes{"a", "b"}>`, or the braces alone.
+std::vector<NamedAxis> parse_sdy_manual_axes(std::string_view text, size_t* position);
 
 // What the reader takes, in XLA's normal form of spaces and commas: `{devices=[2,1,4]<=[8] last_tile_dim_replicate}`.
 std::string print_hlo_sharding(const ShardingSpelling& s);
 std::string print_sdy_sharding(const ShardingSpelling& s);
 std::string print_sdy_mesh(const NamedMesh& mesh);
+std::string print_sdy_manual_axes(const std::vector<NamedAxis>& axes);
 
-// Device ids and replica groups share this syntax: `[2,4]<=[4,2]T(1,0)` or the part after `devices=[...]`.
+// The part after `devices=[...]` or after the sizes of replica groups: `<=[8]`, `<=[4,2]T(1,0)` (kept in normal form), or
+// ids, `0,2,1,3`. The arrow may be missing, as in a mesh's device_ids=([4,2]T(1,0)).
 IdList parse_iota(std::string_view text, size_t* position);
 std::string print_iota(const IdList& ids);
 
