@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gspmd/ir/module.h"
+#include "gspmd/ops/op_def.h"
+#include "gspmd/propagate/sharding_table.h"
+#include "gspmd/sharding/refinement.h"
+
+namespace gspmd {
+
+struct PropagateOptions {
+  // Overrides the header's allow_spmd_sharding_propagation_to_* where set.
+  bool propagate_to_parameters = false, propagate_to_output = false;
+};
+
+// Where an axis on a dimension came from.
+struct AxisOrigin {
+  const Instr* annotation = nullptr;  // the annotated instruction at the start of the path
+  const Instr* from = nullptr;        // the neighbour that it was taken from; null = annotated here
+  FactorId factor = 0;                // of the rule that carried it (of `via`)
+  const Instr* via = nullptr;         // the operator whose rule carried it
+};
+
+// What lost when two shardings wanted the same axis or the same dimension.
+struct PropagationConflict {
+  const Instr* instr = nullptr;
+  int leaf = 0;
+  int dim = 0;
+  AxisList wanted;
+  const Instr* from = nullptr;
+};
+
+struct Propagation {
+  ShardingTable shardings;
+  std::vector<PropagationConflict> conflicts;
+  // Origin of axis `a` on dimension `dim` of a leaf; null annotation if it is not placed there.
+  AxisOrigin origin(const Instr& i, int leaf, int dim, AxisId a) const;
+
+  struct OriginKey {
+    uint32_t instr;
+    uint16_t leaf;
+    uint8_t dim;
+    AxisId axis;
+    friend bool operator==(const OriginKey&, const OriginKey&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const OriginKey& k) {
+      return H::combine(std::move(h), k.instr, k.leaf, k.dim, k.axis);
+    }
+  };
+  absl::flat_hash_map<OriginKey, AxisOrigin> origins;
+};
+
+// Completion: from the annotations of a module to a sharding of every value (the paper's section 3.5, "sharding
+// completion"). Needs a verified module whose annotations `refinement` has been told of (finish() called). Guarantees:
+// user annotations are kept (only open dimensions are refined); an axis once placed is never withdrawn; while bodies,
+// conditions and results agree leaf by leaf; the result does not depend on the order in which instructions are visited.
+//
+//   x = f32[8,4] parameter(0), sharding={devices=[2,1]<=[2]};  y = tanh(x)   ->   y is split as x
+Propagation propagate(const Module& module, MeshRefinement& refinement, RuleCache& rules, const PropagateOptions& options);
+
+// The annotation of an instruction's leaves in effect: its own `sharding=` or its `xla.sdy.sharding` frontend attribute
+// (which also says which dimensions are open); empty where there is none. Custom calls `Sharding` with
+// `unspecified_dims=[0,1]` leave those dimensions open.
+std::vector<Annotation> annotations_of(const Instr& i, MeshRefinement& refinement);
+
+// Tells `refinement` of every annotation of the module, and of reshape boundaries, then finishes it.
+void note_annotations(const Module& module, MeshRefinement* refinement);
+
+// Writes every sharding into Instr::annotation, for printing (`gspmd propagate`, stage dumps).
+void write_annotations(Module* module, const ShardingTable& shardings);
+
+}  // namespace gspmd
