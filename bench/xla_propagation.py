@@ -7,8 +7,8 @@
 For FILE.hlo it writes DIR/FILE.before.hlo and DIR/FILE.after.hlo (default: build/xla_dumps) and
 skips what is there already. Needs the jaxlib wheel of requirements-test.txt. Each file is compiled
 in a forked child for as many host devices as its header says, which is killed as soon as the second
-dump is complete, so no code is generated. XLA's CPU client stops at 2048 devices: a file for more is
-reported as failed.
+dump is complete, so no code is generated. XLA's CPU client stops at 2048 devices: a file
+for more is reported as failed.
 
 Shardy's attributes are removed first, since GSPMD's propagation does not read them; its markers of
 results become copies, as in the module that both dumps show.
