@@ -55,6 +55,8 @@ struct Context::Impl {
   absl::flat_hash_map<LayoutKey, const Layout*> layouts;
   std::deque<ShardingSpelling> spellings;
   absl::flat_hash_map<std::string, const ShardingSpelling*> spellings_by_text;
+  std::deque<DeviceGroups> groups;
+  std::deque<DevicePermutation> permutations;
 };
 
 Context::Context() : impl_(std::make_unique<Impl>()) {}
@@ -127,6 +129,17 @@ const ShardingSpelling* Context::spelling(const ShardingSpelling& s) {
   auto [it, is_new] = impl_->spellings_by_text.try_emplace(std::move(text), nullptr);
   if (is_new) it->second = &impl_->spellings.emplace_back(s);
   return it->second;
+}
+
+const DeviceGroups* Context::groups(const DeviceGroups& g) {
+  for (const DeviceGroups& known : impl_->groups) {  // a module has few kinds of groups
+    if (known == g) return &known;
+  }
+  return &impl_->groups.emplace_back(g);
+}
+
+const DevicePermutation* Context::permutation(const DevicePermutation& p) {
+  return &impl_->permutations.emplace_back(p);
 }
 
 Provenance Context::provenance(absl::Span<const Cause> causes) { return arena_.copy(causes); }

@@ -34,6 +34,8 @@ class Context {
   // Null where the order is the default and `rest` empty, so that default layouts are spelled one way.
   const Layout* layout(absl::Span<const int64_t> minor_to_major, std::string_view rest);
   const ShardingSpelling* spelling(const ShardingSpelling& s);
+  const DeviceGroups* groups(const DeviceGroups& g);
+  const DevicePermutation* permutation(const DevicePermutation& p);
   ShardingPool& shardings() { return shardings_; }
   Provenance provenance(absl::Span<const Cause> causes);
   // The union of two sets, order kept.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "gspmd/ir/shape.h"
+#include "gspmd/sharding/sharding.h"
 
 namespace gspmd {
 
@@ -27,5 +28,14 @@ struct Literal {
 
 // The value of an integer or pred element, or nullopt for other types and elided literals.
 std::optional<int64_t> integer_at(const Literal& literal, int64_t i);
+
+class Context;
+
+// Scalars of any type: a small whole number (wrapped to the type; exact in every float type only where it is), and what a
+// combiner leaves its other argument unchanged with (0, 1, true, the highest or lowest value or infinity).
+Literal integer_literal(Context& context, ElementType type, int64_t value);
+Literal identity_literal(Context& context, Combiner combiner, ElementType type);
+// True if all elements of the literal equal that identity.
+bool is_identity(const Literal& literal, Combiner combiner);
 
 }  // namespace gspmd

@@ -191,6 +191,17 @@ std::vector<std::vector<int64_t>> expand(const DeviceGroups& groups, int64_t num
   return rows;
 }
 
+// Where shard `number` of the n along a joined axis sends to.
+static std::optional<int64_t> joined_target(const DevicePermutation& p, int64_t n, int64_t number) {
+  using Kind = DevicePermutation::Kind;
+  if (p.kind == Kind::kReverse) return n - 1 - number;
+  if (p.kind == Kind::kHop) return hop_target(p.need, p.hop, number);
+  int64_t target = number + p.shift;
+  if (p.wrap) target = (target % n + n) % n;
+  if (target < 0 || target >= n) return std::nullopt;
+  return target;
+}
+
 std::vector<std::pair<int64_t, int64_t>> expand(const DevicePermutation& p, const Mesh& mesh) {
   std::vector<std::pair<int64_t, int64_t>> pairs;
   const auto device = [&](int64_t position) {
@@ -205,10 +216,9 @@ std::vector<std::pair<int64_t, int64_t>> expand(const DevicePermutation& p, cons
   }
   const int64_t n = mesh.product(p.axes);
   for_each_position(mesh, p.axes, [&](int64_t position, int64_t number) {
-    int64_t target = number + p.shift;
-    if (p.wrap) target = (target % n + n) % n;
-    if (target < 0 || target >= n) return;
-    pairs.emplace_back(device(position), device(with_digits(mesh, p.axes, position, target)));
+    std::optional<int64_t> target = joined_target(p, n, number);
+    if (!target) return;
+    pairs.emplace_back(device(position), device(with_digits(mesh, p.axes, position, *target)));
   });
   return pairs;
 }

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "gspmd/sharding/halo.h"
 #include "gspmd/sharding/mesh.h"
 #include "gspmd/sharding/sharding.h"
 #include "gspmd/sharding/spelling.h"
@@ -29,17 +30,20 @@ DeviceGroups parse_replica_groups(std::string_view text, size_t* position);
 // For the engine and for printers that must list: the rows, expanded.
 std::vector<std::vector<int64_t>> expand(const DeviceGroups& groups, int64_t num_devices);
 
-// A permutation of devices as a map of axis coordinates: device with coordinates c sends to the device whose
-// coordinate along axis a is c'[a] = the mixed-radix digit described by `to`, or shifted.
+// A permutation of devices as a map of axis coordinates; nothing lists devices until it is printed or run.
 //   kShift: along the (joined) axes list, from position i to i + shift; without wrap the last ones send nothing.
 //   kRemap: target coordinates along `to[k]` = source coordinates along `from[k]` (lists of equal total size).
+//   kReverse: along the joined axes, from position i to n-1-i.
+//   kHop: along the joined axes, shard j sends to hop_target(need, hop, j) (halo.h).
 struct DevicePermutation {
-  enum class Kind : uint8_t { kShift, kRemap } kind = Kind::kShift;
-  AxisList axes;      // kShift: the joined axis
+  enum class Kind : uint8_t { kShift, kRemap, kReverse, kHop } kind = Kind::kShift;
+  AxisList axes;      // kShift, kReverse, kHop: the joined axis
   int64_t shift = 0;  // kShift
   bool wrap = false;  // kShift
   AxisList from, to;  // kRemap: digit sequences of equal sizes; the device at coordinates c sends to coordinates c' where
                       // the digits of c' along `to` are the digits of c along `from`; axes outside `to` keep their coordinate
+  HaloNeed need;      // kHop
+  HaloHop hop;        // kHop
   friend bool operator==(const DevicePermutation&, const DevicePermutation&) = default;
 };
 // Expanded pairs (source, target), only for printing and running.
