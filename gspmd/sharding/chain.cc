@@ -54,7 +54,8 @@ void Chain::append_axes(Piece piece, AxisList* out) const {
   for (auto k = end; k-- > first;) out->push_back(static_cast<AxisId>(num_axes() - 1 - k));
 }
 
-bool Chain::cut_one_axis(int64_t major) {
+void Chain::cut_at_factor(int64_t major) {
+  std::vector<int64_t> cuts;
   for (int a = 0; a < num_axes(); ++a) {
     std::vector<int64_t> others;
     for (int b = 0; b < num_axes(); ++b) {
@@ -62,16 +63,11 @@ bool Chain::cut_one_axis(int64_t major) {
     }
     for (int64_t before : products_dividing(others, major)) {
       const int64_t shared = std::gcd(size(a), major / before);
-      if (shared == 1 || shared == size(a)) continue;
-      return add({stride(a) * (size(a) / shared)});
+      if (shared > 1 && shared < size(a)) cuts.push_back(stride(a) * (size(a) / shared));
     }
   }
-  return false;
-}
-
-void Chain::cut_at_factor(int64_t major) {
-  while (cut_one_axis(major)) {
-  }
+  // Of two cuts that do not nest (6 as 2 x 3 and as 3 x 2) the first stays.
+  for (int64_t cut : cuts) add({cut});
 }
 
 }  // namespace gspmd

@@ -35,7 +35,6 @@ class Chain {
   void cut_at_factor(int64_t major);
 
  private:
-  bool cut_one_axis(int64_t major);
   std::vector<int64_t> cuts_;
 };
 

@@ -86,7 +86,7 @@ Demand tiled_demand(const ShardingSpelling& s) {
 // The part of an axis as a piece of the mesh's places; none for an axis of size 1.
 void add_axis(const NamedMesh& mesh, const NamedAxis& axis, std::vector<Piece>* out) {
   int64_t stride = 1;
-  for (size_t m = mesh.axes.size(); m-- > 0; stride *= mesh.axes[m + 1].second) {
+  for (size_t m = mesh.axes.size(); m-- > 0; stride *= mesh.axes[m].second) {
     const auto& [name, whole] = mesh.axes[m];
     if (name != axis.name) continue;
     const int64_t size = axis.size == 0 ? whole : axis.size;

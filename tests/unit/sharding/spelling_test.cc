@@ -116,7 +116,8 @@ TEST(SdySpelling, NormalFormsPrintAsTheyWereRead) {
 TEST(SdySpelling, ThePrefixMayBeMissing) {
   EXPECT_EQ(print_sdy_sharding(parse_sdy(R"(<@mesh,[{"x"},{}]>)")),
             R"(#sdy.sharding<@mesh, [{"x"}, {}]>)");
-  EXPECT_EQ(print_sdy_sharding(parse_sdy(R"(<[<@m, []>]>)")), "#sdy.sharding_per_value<[<@m, []>]>");
+  EXPECT_EQ(print_sdy_sharding(parse_sdy(R"(<[<@m, []>]>)")),
+            "#sdy.sharding_per_value<[<@m, []>]>");
   EXPECT_EQ(print_sdy_sharding(parse_sdy(R"([<@m, []>])")), "#sdy.sharding_per_value<[<@m, []>]>");
 }
 
@@ -179,7 +180,8 @@ TEST(HloSpelling, ErrorsSayWhereAndWhat) {
       {"{devices=[2,2]<=[2,2]T(0,0)}", "T(0,0)", "0 in a transpose"},
       {"{devices=[2,2]<=[2,2]T(0,2)}", "T(0,2)", "2 in a transpose"},
       {"{devices=[2,2]<=[0]}", "[0]", "a dimension of size 0"},
-      {"{devices=[4]<=[4] last_tile_dims={manual, replicated}}", "last_tile_dims", "2 last_tile_dims"},
+      {"{devices=[4]<=[4] last_tile_dims={manual, replicated}}", "last_tile_dims",
+       "2 last_tile_dims"},
       {"{devices=[4]<=[4] last_tile_dims={manuel}}", "manuel", "not 'manuel'"},
       {"{devices=[4]}", "}", "expected the devices"},
       {"{maximal}", "}", "expected 'device'"},
@@ -231,7 +233,8 @@ TEST(SdySpelling, ErrorsSayWhereAndWhat) {
 // Whatever stands in the text: an answer or an error with a place in it, never more.
 TEST(HloSpelling, DamagedTextIsRefusedOrRead) {
   const std::string good =
-      "{{devices=[4,1,2]<=[4,2]T(1,0) last_tile_dims={manual}}, {mesh['a'=2,'b'=4], [{'a'}, {'b':(2)2, ?}]}}";
+      "{{devices=[4,1,2]<=[4,2]T(1,0) last_tile_dims={manual}}, {mesh['a'=2,'b'=4], [{'a'}, "
+      "{'b':(2)2, ?}]}}";
   uint32_t random = 12345;
   int refused = 0;
   for (int i = 0; i < 20000; ++i) {

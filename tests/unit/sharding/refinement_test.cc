@@ -1,0 +1,455 @@
+#include "gspmd/sharding/refinement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "gspmd/base/error.h"
+#include "tests/unit/sharding/brute_force.h"
+
+namespace gspmd {
+namespace {
+
+using brute_force::canonical;
+using brute_force::factorizations;
+using brute_force::Random;
+using brute_force::tiles;
+using Kind = ShardingSpelling::Kind;
+
+ShardingSpelling parse(std::string_view text) {
+  size_t position = 0;
+  return text.starts_with('{') ? parse_hlo_sharding(text, &position)
+                               : parse_sdy_sharding(text, &position);
+}
+
+// Everything that one module says, refined together.
+struct Refined {
+  explicit Refined(int64_t num_devices, const std::vector<ShardingSpelling>& spellings,
+                   std::vector<std::pair<std::string, NamedMesh>> meshes = {})
+      : refinement(&pool, num_devices, std::move(meshes)) {
+    for (const ShardingSpelling& s : spellings) refinement.note(s);
+    refinement.finish();
+  }
+  Sharding resolve(const ShardingSpelling& s, int rank) {
+    return refinement.resolve(s, rank).sharding;
+  }
+  ShardingPool pool;
+  MeshRefinement refinement;
+};
+
+int rank_of(const ShardingSpelling& s) {
+  return static_cast<int>(s.tile_dims.size() - s.subgroups.size());
+}
+
+// That the sharding puts the same tiles on the same devices as the spelling, and so does its own
+// spelling.
+void expect_same_tiles(const ShardingSpelling& s, Sharding sharding, Refined* refined) {
+  const auto expected = canonical(tiles(s));
+  auto actual = canonical(tiles(sharding));
+  if (expected.size() == actual.size()) {
+    ASSERT_EQ(expected, actual) << print_hlo_sharding(s) << " as " << to_string(sharding);
+  }
+  const ShardingSpelling again = spell(sharding);
+  if (again.kind != Kind::kTiled) return;
+  ASSERT_EQ(canonical(tiles(again)), actual) << print_hlo_sharding(again);
+  const Sharding back = refined->resolve(again, rank_of(again));
+  if (&sharding.mesh() == refined->refinement.mesh()) {
+    ASSERT_EQ(back, sharding) << print_hlo_sharding(again);
+  }
+  ASSERT_EQ(canonical(tiles(back)), actual) << print_hlo_sharding(again);
+}
+
+ShardingSpelling tiled(std::vector<int64_t> tile_dims, IdList devices,
+                       std::vector<SubgroupType> subgroups) {
+  ShardingSpelling s;
+  s.kind = Kind::kTiled;
+  s.tile_dims = std::move(tile_dims);
+  s.devices = std::move(devices);
+  s.subgroups = std::move(subgroups);
+  return s;
+}
+
+// Every way to give the last tile dimensions a meaning, up to two of them.
+std::vector<std::vector<SubgroupType>> subgroup_choices(size_t tile_dims) {
+  using enum SubgroupType;
+  std::vector<std::vector<SubgroupType>> out{{}};
+  if (tile_dims >= 1) out.insert(out.end(), {{kReplicated}, {kManual}, {kUnreduced}});
+  if (tile_dims >= 2) out.insert(out.end(), {{kManual, kReplicated}, {kReplicated, kUnreduced}});
+  return out;
+}
+
+TEST(Refinement, EveryIotaFormMeansItsTiles) {
+  int64_t cases = 0;
+  for (int64_t n : {1, 2, 3, 4, 6, 8, 12, 16, 24}) {
+    for (const auto& reshape : factorizations(n)) {
+      std::vector<int> perm(reshape.size());
+      std::iota(perm.begin(), perm.end(), 0);
+      do {
+        IdList devices{.reshape = reshape, .perm = perm, .ids = {}};
+        if (reshape.empty()) devices = {.reshape = {1}, .perm = {0}, .ids = {}};
+        for (const auto& tile_dims : factorizations(n)) {
+          for (const auto& subgroups : subgroup_choices(tile_dims.size())) {
+            const ShardingSpelling s = tiled(tile_dims, devices, subgroups);
+            Refined refined(n, {s});
+            expect_same_tiles(s, refined.resolve(s, rank_of(s)), &refined);
+            ++cases;
+          }
+        }
+      } while (std::next_permutation(perm.begin(), perm.end()));
+    }
+  }
+  EXPECT_GT(cases, 10000);
+}
+
+std::vector<int64_t> pick_factorization(int64_t n, Random* random) {
+  const auto all = factorizations(n);
+  return all[random->below(static_cast<int64_t>(all.size()))];
+}
+
+ShardingSpelling random_spelling(int64_t n, const std::vector<int64_t>& order, Random* random) {
+  std::vector<int64_t> tile_dims = pick_factorization(n, random);
+  const auto choices = subgroup_choices(tile_dims.size());
+  const auto subgroups = choices[random->below(static_cast<int64_t>(choices.size()))];
+  // An unsplit dimension somewhere.
+  const int64_t rank = static_cast<int64_t>(tile_dims.size() - subgroups.size());
+  tile_dims.insert(tile_dims.begin() + random->below(rank + 1), 1);
+
+  IdList devices;
+  devices.reshape = pick_factorization(n, random);
+  devices.perm.resize(devices.reshape.size());
+  std::iota(devices.perm.begin(), devices.perm.end(), 0);
+  random->shuffle(&devices.perm);
+  if (n == 1) devices = {.reshape = {1}, .perm = {0}, .ids = {}};
+  const int64_t kind = random->below(3);
+  if (kind > 0) {  // as a list: of the ids, or of the devices in `order` at these places
+    devices.ids = brute_force::ids(devices);
+    devices.reshape.clear();
+    devices.perm.clear();
+  }
+  if (kind == 2) {
+    for (int64_t& id : devices.ids) id = order[id];
+  }
+  return tiled(tile_dims, devices, subgroups);
+}
+
+// Modules with several annotations: iota, lists, a second device order, meshes that do not nest.
+TEST(Refinement, SpellingsOfOneModuleKeepTheirTiles) {
+  Random random(7);
+  for (int64_t n : {2, 3, 4, 6, 8, 12, 16, 24}) {
+    for (int module = 0; module < 150; ++module) {
+      std::vector<int64_t> order(n);
+      std::iota(order.begin(), order.end(), 0);
+      random.shuffle(&order);
+      std::vector<ShardingSpelling> spellings;
+      for (int i = 0; i < 5; ++i) spellings.push_back(random_spelling(n, order, &random));
+      const std::vector<ShardingSpelling> noted(spellings.begin(), spellings.begin() + 4);
+      Refined refined(n, noted);  // the last one is new to resolve()
+      for (const ShardingSpelling& s : spellings) {
+        expect_same_tiles(s, refined.resolve(s, rank_of(s)), &refined);
+        ASSERT_FALSE(testing::Test::HasFatalFailure());
+      }
+    }
+  }
+}
+
+// A list of some of the devices only.
+TEST(Refinement, ListsShorterThanTheModule) {
+  Random random(11);
+  for (int i = 0; i < 300; ++i) {
+    std::vector<int64_t> order(16);
+    std::iota(order.begin(), order.end(), 0);
+    random.shuffle(&order);
+    const int64_t n = std::vector<int64_t>{2, 3, 4, 6, 8}[random.below(5)];
+    order.resize(n);
+    const ShardingSpelling part = random_spelling(n, order, &random);
+    const ShardingSpelling full = parse("{devices=[4,4]<=[16]}");
+    Refined refined(16, {part, full});
+    expect_same_tiles(full, refined.resolve(full, 2), &refined);
+    expect_same_tiles(part, refined.resolve(part, rank_of(part)), &refined);
+    EXPECT_EQ(refined.refinement.mesh()->num_devices(), 16);
+  }
+}
+
+std::string print_mesh(const Mesh& mesh) {
+  std::string out;
+  for (const Mesh::Axis& axis : mesh.axes()) {
+    out += axis.name;
+    if (axis.size != axis.whole) out += ":(" + std::to_string(axis.pre) + ")";
+    out += "=" + std::to_string(axis.size) + " ";
+  }
+  for (int64_t device : mesh.device_of_position()) out += std::to_string(device) + ",";
+  return out;
+}
+
+TEST(Refinement, CommonMeshes) {
+  const struct {
+    int64_t num_devices;
+    std::vector<const char*> spellings;
+    const char* mesh;
+    std::vector<const char*> shardings;
+  } kCases[] = {
+      {8, {"{replicated}"}, "axis_0=8 ", {}},
+      {8, {"{devices=[8,1]<=[8]}"}, "axis_0=8 ", {"[{axis_0}, {}]"}},
+      {8,
+       {"{devices=[2,4]<=[8]}", "{devices=[4,2]<=[8]}"},
+       "axis_0=2 axis_1=2 axis_2=2 ",
+       {"[{axis_0}, {axis_1,axis_2}]", "[{axis_0,axis_1}, {axis_2}]"}},
+      {8, {"{devices=[4,2]<=[2,4]T(1,0)}"}, "axis_0=2 axis_1=4 ", {"[{axis_1}, {axis_0}]"}},
+      // A list that is an iota form is one.
+      {4, {"{devices=[2,2]0,2,1,3}"}, "axis_0=2 axis_1=2 ", {"[{axis_1}, {axis_0}]"}},
+      // Copies may stand in any order; their axes are not cut.
+      {8,
+       {"{devices=[2,1,4]3,1,2,0,7,6,5,4 last_tile_dim_replicate}"},
+       "axis_0=2 axis_1=4 ",
+       {"[{axis_0}, {}]"}},
+      {8,
+       {"{devices=[1,1,2,4]<=[8] last_tile_dims={manual, replicated}}"},
+       "axis_0=2 axis_1=4 ",
+       {"[{}, {}] manual={axis_0}"}},
+      {8,
+       {"{devices=[2,2,2]<=[8] last_tile_dims={unreduced}}"},
+       "axis_0=2 axis_1=2 axis_2=2 ",
+       {"[{axis_0}, {axis_1}] pending=sum{axis_2}"}},
+      // No common refinement: the more frequent one makes the module's mesh.
+      {6,
+       {"{devices=[3,2]<=[6]}", "{devices=[2,3]<=[6]}", "{devices=[2,3]<=[6]}"},
+       "axis_0=2 axis_1=3 ",
+       {"[{axis_0}, {axis_1}]", "[{axis_0}, {axis_1}]", "[{axis_0}, {axis_1}]"}},
+      // One irregular order for all: the module's mesh has it.
+      {4,
+       {"{devices=[2,2]0,1,3,2}", "{devices=[2,2]0,3,1,2}", "{devices=[4,1]0,1,3,2}"},
+       "axis_0=2 axis_1=2 0,1,3,2,",
+       {"[{axis_0}, {axis_1}]", "[{axis_1}, {axis_0}]", "[{axis_0,axis_1}, {}]"}},
+      {1, {"{devices=[1,1]<=[1]}"}, "", {"[{}, {}]"}},
+  };
+  for (const auto& c : kCases) {
+    std::vector<ShardingSpelling> spellings;
+    for (const char* text : c.spellings) spellings.push_back(parse(text));
+    Refined refined(c.num_devices, spellings);
+    EXPECT_EQ(print_mesh(*refined.refinement.mesh()), c.mesh) << c.spellings[0];
+    for (size_t i = 0; i < c.shardings.size(); ++i) {
+      EXPECT_EQ(to_string(refined.resolve(spellings[i], rank_of(spellings[i]))), c.shardings[i]);
+    }
+  }
+}
+
+// Two orders of the same devices: axes of equal sizes, so that one permutation leads from one to
+// the other.
+TEST(Refinement, AnIrregularOrderSharesTheCuts) {
+  const auto regular = parse("{devices=[2,2,2]<=[8]}");
+  const auto irregular = parse("{devices=[2,4]0,1,3,2,4,5,6,7}");
+  Refined refined(8, {regular, regular, irregular});
+  EXPECT_EQ(print_mesh(refined.resolve(regular, 3).mesh()), "axis_0=2 axis_1=2 axis_2=2 ");
+  EXPECT_EQ(print_mesh(refined.resolve(irregular, 2).mesh()),
+            "axis_0=2 axis_1=2 axis_2=2 0,1,3,2,4,5,6,7,");
+}
+
+NamedMesh mesh(const char* text) {
+  size_t position = 0;
+  return parse_sdy_mesh(text, &position);
+}
+
+TEST(Refinement, NamedMeshesGiveNames) {
+  const struct {
+    const char* mesh;
+    const char* sharding;
+    const char* refined;
+    const char* expected;
+    const char* hlo;
+  } kCases[] = {
+      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{"x"}, {"y"}]>)", "x=2 y=4 ", "[{x}, {y}]",
+       "{devices=[2,4]<=[8]}"},
+      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{"y"}, {}]>)", "x=2 y=4 ", "[{y}, {}]",
+       "{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}"},
+      {R"(<["x"=2, "one"=1, "y"=4]>)", R"(<@m, [{"y", "one", "x"}, {}]>)", "x=2 y=4 ",
+       "[{y,x}, {}]", "{devices=[8,1]<=[2,4]T(1,0)}"},
+      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{"y":(2)2}, {"y":(1)2}]>)", "x=2 y:(1)=2 y:(2)=2 ",
+       "[{y:(2)2}, {y:(1)2}]", "{devices=[2,2,2]<=[2,2,2]T(2,1,0) last_tile_dim_replicate}"},
+      {R"(<["x"=2, "y"=2], device_ids=[0, 2, 1, 3]>)", R"(<@m, [{"x"}, {}], replicated={"y"}>)",
+       "y=2 x=2 ", "[{x}, {}] replicated={y}",
+       "{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}"},
+      {R"(<["x"=2, "y"=2], device_ids=[0, 1, 3, 2]>)", R"(<@m, [{"x"}, {"y"}]>)",
+       "x=2 y=2 0,1,3,2,", "[{x}, {y}]", "{devices=[2,2]0,1,3,2}"},
+      // One user's axis, two places in the order of devices.
+      {R"(<["a"=4, "b"=2], device_ids=[0, 2, 1, 3, 4, 6, 5, 7]>)", R"(<@m, [{"a"}, {"b"}]>)",
+       "a:(1)=2 b=2 a:(2)=2 ", "[{a}, {b}]", "{devices=[4,2]<=[2,2,2]T(0,2,1)}"},
+      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{}, {}], unreduced=max{"x"}>)", "x=2 y=4 ",
+       "[{}, {}] pending=max{x}", "{mesh['x'=2,'y'=4], [{}, {}], unreduced=max{'x'}}"},
+      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{}, {}], unreduced={"y"}>)", "x=2 y=4 ",
+       "[{}, {}] pending=sum{y}",
+       "{devices=[1,1,4,2]<=[2,4]T(1,0) last_tile_dims={unreduced, replicated}}"},
+  };
+  for (const auto& c : kCases) {
+    const ShardingSpelling s = parse(c.sharding);
+    const NamedMesh named = mesh(c.mesh);
+    int64_t n = 1;
+    for (const auto& axis : named.axes) n *= axis.second;
+    Refined refined(n, {s}, {{"m", named}});
+    const Sharding sharding = refined.resolve(s, 2);
+    EXPECT_EQ(print_mesh(sharding.mesh()), c.refined);
+    EXPECT_EQ(to_string(sharding), c.expected);
+    EXPECT_EQ(print_hlo_sharding(spell(sharding)), c.hlo);
+    // By name and back.
+    const ShardingSpelling again = spell_named(sharding, "m");
+    EXPECT_EQ(refined.resolve(again, 2), sharding) << print_sdy_sharding(again);
+    const ShardingSpelling in_place = spell_named(sharding, "");
+    EXPECT_EQ(canonical(tiles(refined.resolve(in_place, 2))), canonical(tiles(sharding)))
+        << print_hlo_sharding(in_place);
+  }
+}
+
+// A mesh of the module that does not nest with another one, and one that does.
+TEST(Refinement, SeveralNamedMeshes) {
+  const auto a = parse(R"(<@a, [{"x"}, {"y"}]>)"), b = parse(R"(<@b, [{"u"}, {"v"}]>)"),
+             c = parse(R"(<@c, [{"p"}, {"q"}]>)");
+  Refined refined(12, {a, b, c},
+                  {{"a", mesh(R"(<["x"=3, "y"=4]>)")},
+                   {"b", mesh(R"(<["u"=6, "v"=2]>)")},
+                   {"c", mesh(R"(<["p"=4, "q"=3]>)")}});
+  EXPECT_EQ(to_string(refined.resolve(a, 2)), "[{x}, {y}]");
+  EXPECT_EQ(to_string(refined.resolve(b, 2)), "[{x,y:(1)2}, {y:(2)2}]");
+  EXPECT_EQ(print_mesh(*refined.refinement.mesh()), "x=3 y:(1)=2 y:(2)=2 ");
+  EXPECT_EQ(to_string(refined.resolve(c, 2)), "[{p}, {q}]");
+  EXPECT_NE(&refined.resolve(c, 2).mesh(), refined.refinement.mesh());
+}
+
+TEST(Refinement, AnnotationsKeepWhatStandsBesideTheAxes) {
+  const auto s = parse(R"(<@m, [{"x"}p1, {?}, {}]>)");
+  const auto grouped = parse("{devices=[2,1,1,4]<=[8] last_tile_dim_replicate shard_like 5}");
+  Refined refined(8, {s, grouped}, {{"m", mesh(R"(<["x"=2, "y"=4]>)")}});
+  const Annotation a = refined.refinement.resolve(s, 3);
+  EXPECT_EQ(a.open_dims, 2u);
+  EXPECT_EQ(a.dim_priority, (std::vector<int>{1, 0, 0}));
+  const Annotation g = refined.refinement.resolve(grouped, 3);
+  EXPECT_EQ(g.sharding, a.sharding);
+  EXPECT_EQ(g.open_dims, 0u);
+  EXPECT_EQ(g.group, ShardingSpelling::Group::kShardLike);
+  EXPECT_EQ(g.group_id, 5);
+  EXPECT_EQ(refined.refinement.resolve(s, 3).group, ShardingSpelling::Group::kNone);
+
+  const Annotation unknown = refined.refinement.resolve(parse("{unknown}"), 2);
+  EXPECT_TRUE(unknown.unknown);
+  EXPECT_EQ(unknown.open_dims, 3u);
+  for (const char* text : {"{maximal device=3}", "{maximal_mesh[device_id=3]}"}) {
+    const Annotation maximal = refined.refinement.resolve(parse(text), 2);
+    EXPECT_EQ(maximal.maximal_device, 3);
+    EXPECT_TRUE(maximal.sharding.is_replicated());
+  }
+  for (const char* text : {"{manual}", "{mesh['a'=8], manual}"}) {
+    EXPECT_EQ(to_string(refined.resolve(parse(text), 1)), "[{}] manual={x,y}");
+  }
+  EXPECT_EQ(to_string(refined.resolve(parse("{unreduced}"), 1)), "[{}] pending=sum{x,y}");
+  EXPECT_EQ(to_string(refined.resolve(parse("{mesh['a'=8], replicated}"), 0)), "[]");
+}
+
+TEST(Refinement, AMaximalMeshByName) {
+  const auto s = parse("<@one, [{}]>");
+  Refined refined(8, {s}, {{"one", mesh("<[], device_ids=[3]>")}});
+  EXPECT_EQ(refined.refinement.resolve(s, 1).maximal_device, 3);
+}
+
+TEST(Refinement, FactorBoundariesCutAxes) {
+  const struct {
+    const char* mesh;
+    std::vector<std::pair<int64_t, int64_t>> boundaries;
+    const char* refined;
+  } kCases[] = {
+      {R"(<["x"=8]>)", {{4, 2}}, "x:(1)=4 x:(4)=2 "},
+      {R"(<["x"=8]>)", {{16, 3}}, "x=8 "},
+      {R"(<["x"=8]>)", {{1, 8}, {8, 1}, {3, 8}}, "x=8 "},
+      {R"(<["x"=6]>)", {{4, 9}}, "x:(1)=2 x:(2)=3 "},
+      {R"(<["x"=12]>)", {{4, 9}, {6, 2}}, "x:(1)=2 x:(2)=2 x:(4)=3 "},
+      {R"(<["x"=2, "y"=8]>)", {{16, 4}}, "x=2 y=8 "},
+      {R"(<["x"=2, "y"=8]>)", {{8, 4}}, "x=2 y:(1)=4 y:(4)=2 "},
+      {R"(<["x"=3, "y"=8]>)", {{12, 4}}, "x=3 y:(1)=4 y:(4)=2 "},
+  };
+  for (const auto& c : kCases) {
+    ShardingPool pool;
+    const NamedMesh named = mesh(c.mesh);
+    int64_t n = 1;
+    for (const auto& axis : named.axes) n *= axis.second;
+    MeshRefinement refinement(&pool, n, {{"m", named}});
+    for (auto [major, minor] : c.boundaries) refinement.note_factor_boundary(major, minor);
+    refinement.finish();
+    EXPECT_EQ(print_mesh(*refinement.mesh()), c.refined);
+  }
+}
+
+TEST(Refinement, SpellsCompactly) {
+  for (const char* text : {
+           "{replicated}",
+           "{devices=[8,1]<=[8]}",
+           "{devices=[1,8]<=[8]}",
+           "{devices=[2,4]<=[8]}",
+           "{devices=[4,2]<=[2,4]T(1,0)}",
+           "{devices=[2,1,4]<=[8] last_tile_dim_replicate}",
+           "{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}",
+           "{devices=[2,2,2]<=[2,2,2]T(0,2,1) last_tile_dim_replicate}",
+           "{devices=[1,1,2,4]<=[8] last_tile_dims={manual, replicated}}",
+           "{devices=[2,1,4]<=[8] last_tile_dims={manual}}",
+           "{devices=[1,2,2,2]<=[8] last_tile_dims={manual, unreduced, replicated}}",
+           "{manual}",
+           "{unreduced}",
+           "{devices=[2,4]7,1,2,3,4,5,6,0}",
+           "{devices=[2,2]<=[4]}",
+       }) {
+    const ShardingSpelling s = parse(text);
+    // However finely the mesh is cut.
+    Refined refined(8, {parse("{devices=[2,2,2]<=[8]}"), s});
+    const int rank = s.kind == Kind::kTiled ? rank_of(s) : 2;
+    EXPECT_EQ(print_hlo_sharding(spell(refined.resolve(s, rank))), text);
+  }
+}
+
+template <typename F>
+void expect_error(const char* message, const char* hint, F f) {
+  try {
+    f();
+    ADD_FAILURE() << "no error: " << message;
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), testing::HasSubstr(message));
+    EXPECT_THAT(error.hint(), testing::HasSubstr(hint));
+  }
+}
+
+TEST(Refinement, ErrorsAreThrownWhereAValueUsesTheSpelling) {
+  const struct {
+    const char* text;
+    int rank;
+    const char* message;
+    const char* hint;
+  } kCases[] = {
+      {"{devices=[4,4]<=[16]}", 2, "device 15 is used, but there are 8 devices",
+       "num_partitions=16"},
+      {"{devices=[2]3,8}", 1, "device 8 is used, but there are 8 devices", ""},
+      {"{devices=[2,4]<=[8]}", 3, "a sharding of 2 dimensions on a value of 3", "last_tile_dims"},
+      {"{devices=[2,4]<=[8] last_tile_dim_replicate}", 2,
+       "a sharding of 1 dimensions on a value of 2", ""},
+      {"{devices=[2,4]<=[8] last_tile_dims={maximal}}", 1, "a maximal subgroup", ""},
+      {"{maximal device=8}", 1, "device 8 of 8", "0 to 7"},
+      {R"(<@none, [{}]>)", 1, "there is no mesh @none", "the module's meshes are m"},
+      {R"(<@m, [{"q"}]>)", 1, "the mesh has no axis \"q\"", "x, y"},
+      {R"(<@m, [{"x":(1)3}]>)", 1, "no part of an axis of size 2", ""},
+      {R"(<@m, [{"x"}]>)", 2, "a sharding of 1 dimensions on a value of 2", "one {}"},
+  };
+  for (const auto& c : kCases) {
+    const ShardingSpelling s = parse(c.text);
+    Refined refined(8, {s}, {{"m", mesh(R"(<["x"=2, "y"=4]>)")}});
+    expect_error(c.message, c.hint, [&] { refined.resolve(s, c.rank); });
+    expect_error(c.message, c.hint, [&] { refined.resolve(s, c.rank); });
+  }
+}
+
+// Huge meshes cost nothing: no list of devices is ever made.
+TEST(Refinement, AMillionDevices) {
+  const auto s = parse("{devices=[1024,1024]<=[1024,1024]T(1,0)}");
+  Refined refined(int64_t{1} << 20, {s});
+  EXPECT_EQ(print_hlo_sharding(spell(refined.resolve(s, 2))), print_hlo_sharding(s));
+  const auto far = parse("{devices=[1099511627776]<=[1099511627776]}");
+  Refined huge(int64_t{1} << 40, {far});
+  EXPECT_EQ(to_string(huge.resolve(far, 1)), "[{axis_0}]");
+}
+
+}  // namespace
+}  // namespace gspmd
