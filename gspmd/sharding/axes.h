@@ -9,8 +9,8 @@
 
 namespace gspmd {
 
-// Position of an axis in its Mesh (0 = most major). Meshes are factored into axes as fine as the module ever
-// needs, so a "sub-axis" of what the user wrote is an axis of its own here.
+// Position of an axis in its Mesh (0 = most major). Meshes are factored into axes as fine as the
+// module ever needs, so a "sub-axis" of what the user wrote is an axis of its own here.
 using AxisId = uint8_t;
 inline constexpr int kMaxAxes = 23;
 

@@ -20,10 +20,10 @@ enum class Combiner : uint8_t { kNone, kSum, kProduct, kMin, kMax, kAnd, kOr, kX
 struct ShardingData {
   const Mesh* mesh = nullptr;
   absl::InlinedVector<AxisList, 4> dims;  // per tensor dimension: the axes that split it
-  AxisSet replicated;                     // explicitly replicated: completion may not use these axes
-  AxisSet manual;                         // the value is already per-device along these axes
-  AxisSet pending;                        // each device along these holds a partial result
-  Combiner combiner = Combiner::kNone;    // of `pending`
+  AxisSet replicated;                   // explicitly replicated: completion may not use these axes
+  AxisSet manual;                       // the value is already per-device along these axes
+  AxisSet pending;                      // each device along these holds a partial result
+  Combiner combiner = Combiner::kNone;  // of `pending`
 
   // Axes that split a dimension.
   AxisSet splitting() const {
@@ -43,11 +43,11 @@ struct ShardingData {
   }
 };
 
-// How one array is laid out over a mesh: an interned, immutable value as cheap as a pointer; equal shardings of one
-// pool are the same pointer. A default-constructed Sharding is "none".
+// How one array is laid out over a mesh: an interned, immutable value as cheap as a pointer; equal
+// shardings of one pool are the same pointer. A default-constructed Sharding is "none".
 //
-// The local block of a dimension of size D over n shards has ceil(D/n) elements at interfaces; the last shards may be
-// short or empty: 9 over 4 is 3, 3, 3, 0.
+// The local block of a dimension of size D over n shards has ceil(D/n) elements at interfaces; the
+// last shards may be short or empty: 9 over 4 is 3, 3, 3, 0.
 class Sharding {
  public:
   Sharding() = default;
@@ -81,8 +81,9 @@ std::string to_string(const Mesh& mesh, const AxisList& axes);
 std::string to_string(const Mesh& mesh, AxisSet axes);
 std::string_view to_string(Combiner c);
 
-// True where every device that holds an element under `fine` also holds it under `coarse`: for each dimension the coarse
-// axes are the leading ones of the fine axes. Exact for sizes that divide; for uneven sizes blocks may not nest.
+// True where every device that holds an element under `fine` also holds it under `coarse`: for each
+// dimension the coarse axes are the leading ones of the fine axes. Exact for sizes that divide; for
+// uneven sizes blocks may not nest.
 bool refines(Sharding fine, Sharding coarse);
 
 // Owner of interned shardings. Not thread-safe; one per Context.

@@ -13,7 +13,8 @@
 
 namespace gspmd {
 
-// An ordered list of ids: either written out, or iota: transpose(reshape(0..n-1, reshape), perm), flattened.
+// An ordered list of ids: either written out, or iota: transpose(reshape(0..n-1, reshape), perm),
+// flattened.
 // `<=[8]` is reshape={8} with perm={0}.
 struct IdList {
   std::vector<int64_t> reshape;
@@ -41,28 +42,40 @@ struct NamedDim {
 
 struct NamedMesh {
   std::vector<std::pair<std::string, int64_t>> axes;
-  IdList device_ids;                     // empty = iota
+  IdList device_ids;                      // empty = iota
   std::optional<int64_t> maximal_device;  // maximal_mesh[device_id=3]
   friend bool operator==(const NamedMesh&, const NamedMesh&) = default;
 };
 
 enum class SubgroupType : uint8_t { kReplicated, kManual, kUnreduced, kMaximal };
 
-// A sharding annotation exactly as a program spells it (formats/hlo_text "sharding"; sdy's attribute). Kept on the
-// instruction so that printing gives back what was read; `MeshRefinement` gives it a meaning.
+// A sharding annotation exactly as a program spells it (formats/hlo_text "sharding"; sdy's
+// attribute). Kept on the instruction so that printing gives back what was read; `MeshRefinement`
+// gives it a meaning.
 struct ShardingSpelling {
-  enum class Kind : uint8_t { kReplicated, kMaximal, kManual, kUnknown, kUnreduced, kTiled, kNamed, kTuple };
+  enum class Kind : uint8_t {
+    kReplicated,
+    kMaximal,
+    kManual,
+    kUnknown,
+    kUnreduced,
+    kTiled,
+    kNamed,
+    kTuple
+  };
   enum class Group : uint8_t { kNone, kShardAs, kShardLike };
   Kind kind = Kind::kReplicated;
 
   int64_t device = 0;  // kMaximal
 
-  // kTiled: devices=[2,1,4]<=[8] last_tile_dims={...}. `tile_dims` includes the subgroup dimensions at its end, one
-  // for each of `subgroups`; `last_tile_dim_replicate` reads as subgroups={kReplicated}.
+  // kTiled: devices=[2,1,4]<=[8] last_tile_dims={...}. `tile_dims` includes the subgroup dimensions
+  // at its end, one for each of `subgroups`; `last_tile_dim_replicate` reads as
+  // subgroups={kReplicated}.
   std::vector<int64_t> tile_dims;
   IdList devices;
   std::vector<SubgroupType> subgroups;
-  bool subgroups_spelled_as_list = false;  // last_tile_dims={replicated}, not last_tile_dim_replicate
+  bool subgroups_spelled_as_list =
+      false;  // last_tile_dims={replicated}, not last_tile_dim_replicate
 
   // kNamed: with its mesh written in place (HLO) or named (sdy: mesh_name = "mesh", without the @).
   std::string mesh_name;
@@ -89,11 +102,13 @@ struct SpellingError {
   std::string hint;
 };
 
-// Reads `{...}` as after `sharding=` in HLO text (any kind, tuples too), starting at `text[*position]`, and moves
-// *position past it. Checks what can be checked without a shape (tile counts against devices, repeated devices, unknown
-// axes, axes used twice). Throws SpellingError. Iota lists are never expanded.
+// Reads `{...}` as after `sharding=` in HLO text (any kind, tuples too), starting at
+// `text[*position]`, and moves *position past it. Checks what can be checked without a shape (tile
+// counts against devices, repeated devices, unknown axes, axes used twice). Throws SpellingError.
+// Iota lists are never expanded.
 ShardingSpelling parse_hlo_sharding(std::string_view text, size_t* position);
-// Reads `#sdy.sharding<@mesh, [{"x"}, {"y", ?}p1], replicated={"z"}>`, with or without the `#sdy.sharding` prefix, and
+// Reads `#sdy.sharding<@mesh, [{"x"}, {"y", ?}p1], replicated={"z"}>`, with or without the
+// `#sdy.sharding` prefix, and
 // `#sdy.sharding_per_value<[<@mesh, [...]>, ...]>` (a kTuple).
 ShardingSpelling parse_sdy_sharding(std::string_view text, size_t* position);
 // Reads `#sdy.mesh<["a"=2, "b"=4], device_ids=[...]>`, with or without prefix.
@@ -101,14 +116,16 @@ NamedMesh parse_sdy_mesh(std::string_view text, size_t* position);
 // Reads `#sdy<manual_axes{"a", "b"}>`, or the braces alone.
 std::vector<NamedAxis> parse_sdy_manual_axes(std::string_view text, size_t* position);
 
-// What the reader takes, in XLA's normal form of spaces and commas: `{devices=[2,1,4]<=[8] last_tile_dim_replicate}`.
+// What the reader takes, in XLA's normal form of spaces and commas: `{devices=[2,1,4]<=[8]
+// last_tile_dim_replicate}`.
 std::string print_hlo_sharding(const ShardingSpelling& s);
 std::string print_sdy_sharding(const ShardingSpelling& s);
 std::string print_sdy_mesh(const NamedMesh& mesh);
 std::string print_sdy_manual_axes(const std::vector<NamedAxis>& axes);
 
-// The part after `devices=[...]` or after the sizes of replica groups: `<=[8]`, `<=[4,2]T(1,0)` (kept in normal form), or
-// ids, `0,2,1,3`. The arrow may be missing, as in a mesh's device_ids=([4,2]T(1,0)).
+// The part after `devices=[...]` or after the sizes of replica groups: `<=[8]`, `<=[4,2]T(1,0)`
+// (kept in normal form), or ids, `0,2,1,3`. The arrow may be missing, as in a mesh's
+// device_ids=([4,2]T(1,0)).
 IdList parse_iota(std::string_view text, size_t* position);
 std::string print_iota(const IdList& ids);
 

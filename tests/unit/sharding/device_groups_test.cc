@@ -173,12 +173,10 @@ TEST(DevicePermutation, ShiftsMoveWithinTheirGroup) {
       const int64_t n = mesh.product(axes);
       for (int64_t shift = -n; shift <= n; ++shift) {
         for (bool wrap : {false, true}) {
-          const DevicePermutation p{.kind = DevicePermutation::Kind::kShift,
-                                    .axes = axes,
-                                    .shift = shift,
-                                    .wrap = wrap,
-                                    .from = {},
-                                    .to = {}};
+          DevicePermutation p;
+          p.axes = axes;
+          p.shift = shift;
+          p.wrap = wrap;
           std::vector<std::pair<int64_t, int64_t>> expected;
           for (const auto& row : rows) {
             for (int64_t i = 0; i < n; ++i) {
@@ -194,16 +192,30 @@ TEST(DevicePermutation, ShiftsMoveWithinTheirGroup) {
   }
 }
 
+TEST(DevicePermutation, ReversesCountFromTheEnd) {
+  for (const Mesh& mesh : {mesh_of({2, 4}), mesh_of({3, 2}, {5, 0, 4, 1, 3, 2})}) {
+    for_each_axis_list(mesh, [&](const AxisList& axes) {
+      DevicePermutation p;
+      p.kind = DevicePermutation::Kind::kReverse;
+      p.axes = axes;
+      std::vector<std::pair<int64_t, int64_t>> expected;
+      for (auto row : groups_by_definition(mesh, axes)) {
+        for (size_t i = 0; i < row.size(); ++i)
+          expected.emplace_back(row[i], row[row.size() - 1 - i]);
+      }
+      EXPECT_THAT(expand(p, mesh), testing::UnorderedElementsAreArray(expected));
+    });
+  }
+}
+
 TEST(DevicePermutation, RemapsTakeTheDigitsAlong) {
   for (const Mesh& mesh : {mesh_of({2, 2}), mesh_of({2, 3, 2}), mesh_of({2, 2}, {0, 1, 3, 2})}) {
     for_each_axis_list(mesh, [&](const AxisList& from) {
       for_each_axis_list(mesh, [&](const AxisList& to) {
-        const DevicePermutation p{.kind = DevicePermutation::Kind::kRemap,
-                                  .axes = {},
-                                  .shift = 0,
-                                  .wrap = false,
-                                  .from = from,
-                                  .to = to};
+        DevicePermutation p;
+        p.kind = DevicePermutation::Kind::kRemap;
+        p.from = from;
+        p.to = to;
         if (from.set() != to.set()) {
           EXPECT_THROW(expand(p, mesh), InternalError);
           return;
