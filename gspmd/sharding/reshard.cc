@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gspmd/base/check.h"
+#include "gspmd/sharding/reshard_crossing.h"
 #include "gspmd/sharding/reshard_search.h"
 
 namespace gspmd {
@@ -17,9 +18,7 @@ namespace {
 
 // Up to this many axes that change place, each is a unit of its own: the search then sees every
 // way. Above, axes that stay side by side are one unit.
-constexpr int kMaxLooseAxes = 5;
-
-using Lists = absl::InlinedVector<AxisList, 4>;
+constexpr int kMaxLooseAxes = 4;
 
 // From axes to units and back.
 class Units {
@@ -128,13 +127,6 @@ class Units {
   absl::InlinedVector<AxisList, 8> axes_;
 };
 
-void add(ReshardCost* sum, const ReshardCost& c) {
-  sum->wire_bytes += c.wire_bytes;
-  sum->messages += c.messages;
-  sum->local_bytes += c.local_bytes;
-  sum->peak_bytes = std::max(sum->peak_bytes, c.peak_bytes);
-}
-
 // Joins a slice with the slice before it and a pad with the pad before it; drops pads that change
 // nothing.
 void append_step(ReshardStep step, const Mesh& mesh, std::vector<DimLayout>* layouts,
@@ -228,78 +220,6 @@ ReshardPlan plan_on_one_mesh(Sharding from, Sharding to, absl::Span<const int64_
   return plan;
 }
 
-// How one side of a cross-mesh edge may look at the crossing: in each dimension some leading axes
-// of its own list, or the whole list and then axes that it does not use.
-std::vector<AxisList> crossing_lists(Sharding s, int d, AxisSet unused) {
-  std::vector<AxisList> out;
-  for (int n = 0; n <= s.dim(d).size(); ++n) out.push_back(s.dim(d).prefix(n));
-  AxisList longer = s.dim(d);
-  unused.for_each([&](AxisId a) {
-    longer.push_back(a);
-    out.push_back(longer);
-    AxisList alone = s.dim(d);
-    alone.push_back(a);
-    if (!(alone == longer)) out.push_back(alone);
-  });
-  return out;
-}
-
-constexpr int kMaxCrossings = 64;
-
-// Pairs of lists with as many shards on either side, dimension by dimension; the most shards first.
-class Crossings {
- public:
-  Crossings(Sharding from, Sharding to) : from_(from), to_(to) {}
-  std::vector<std::pair<Lists, Lists>> find() {
-    assign(0, from_.mesh().all_axes() - from_->used(), to_.mesh().all_axes() - to_->used());
-    return std::move(found_);
-  }
-
- private:
-  void assign(int d, AxisSet from_unused, AxisSet to_unused) {
-    if (found_.size() >= kMaxCrossings) return;
-    if (d == from_.rank()) {
-      found_.emplace_back(a_, b_);
-      return;
-    }
-    for (auto [a, b] : pairs(d, from_unused, to_unused)) {
-      a_.push_back(a);
-      b_.push_back(b);
-      assign(d + 1, from_unused - a.set(), to_unused - b.set());
-      a_.pop_back();
-      b_.pop_back();
-    }
-  }
-
-  std::vector<std::pair<AxisList, AxisList>> pairs(int d, AxisSet from_unused,
-                                                   AxisSet to_unused) const {
-    std::vector<std::pair<AxisList, AxisList>> out;
-    for (const AxisList& a : crossing_lists(from_, d, from_unused)) {
-      for (const AxisList& b : crossing_lists(to_, d, to_unused)) {
-        if (from_.mesh().product(a) == to_.mesh().product(b)) out.emplace_back(a, b);
-      }
-    }
-    std::stable_sort(out.begin(), out.end(), [&](const auto& x, const auto& y) {
-      return from_.mesh().product(x.first) > from_.mesh().product(y.first);
-    });
-    return out;
-  }
-
-  Sharding from_, to_;
-  Lists a_, b_;
-  std::vector<std::pair<Lists, Lists>> found_;
-};
-
-ReshardStep cross_mesh_step(Sharding from, Sharding to, Lists a, Lists b) {
-  ReshardStep step;
-  step.kind = StepKind::kCrossMesh;
-  step.lists_after.assign(b.begin(), b.end());
-  a.push_back(list_of(from->manual));  // a device keeps its coordinates along manual axes
-  b.push_back(list_of(to->manual));
-  step.stays = same_placement(from.mesh(), a, to.mesh(), b);
-  return step;
-}
-
 void check_ends(Sharding from, Sharding to, absl::Span<const int64_t> dims) {
   auto text = [&] { return to_string(from) + " to " + to_string(to); };
   GSPMD_CHECK(from.rank() == to.rank() && from.rank() == static_cast<int>(dims.size()),
@@ -332,45 +252,43 @@ struct ReshardPlanner::Impl {
                           int64_t element_bits);
   ReshardPlan plan_across_meshes(Sharding from, Sharding to, absl::Span<const int64_t> dims,
                                  int64_t element_bits);
-  ReshardPlan plan_crossing(Sharding from, Sharding to, const Lists& a, const Lists& b,
-                            absl::Span<const int64_t> dims, int64_t element_bits);
+  Sharding with_lists(Sharding like, const AxisLists& lists);
 };
 
-// One way to cross: reshard to lists `a` on the first mesh, permute devices, reshard from lists `b`
-// on the second.
-ReshardPlan ReshardPlanner::Impl::plan_crossing(Sharding from, Sharding to, const Lists& a,
-                                                const Lists& b, absl::Span<const int64_t> dims,
-                                                int64_t element_bits) {
-  ShardingData before, after;
-  before.mesh = from->mesh;
-  before.dims.assign(a.begin(), a.end());
-  before.manual = from->manual;
-  after.mesh = to->mesh;
-  after.dims.assign(b.begin(), b.end());
-  after.manual = to->manual;
-  ReshardPlan plan = this->plan(from, pool->intern(before), dims, element_bits);
-  plan.steps.push_back(cross_mesh_step(from, to, a, b));
-  const ReshardPlan& rest = this->plan(pool->intern(after), to, dims, element_bits);
-  plan.steps.insert(plan.steps.end(), rest.steps.begin(), rest.steps.end());
-  price_plan(from.mesh(), to.mesh(), interface_layouts(from, dims), dims, element_bits, &plan);
-  return plan;
+// The sharding of a mesh with these lists, complete, with the manual axes of `like`.
+Sharding ReshardPlanner::Impl::with_lists(Sharding like, const AxisLists& lists) {
+  ShardingData data;
+  data.mesh = like->mesh;
+  data.dims.assign(lists.begin(), lists.end());
+  data.manual = like->manual;
+  return pool->intern(data);
 }
 
+// Reshard on the first mesh, permute devices, reshard on the second: the cheapest place to cross.
 ReshardPlan ReshardPlanner::Impl::plan_across_meshes(Sharding from, Sharding to,
                                                      absl::Span<const int64_t> dims,
                                                      int64_t element_bits) {
   GSPMD_CHECK(from.mesh().num_devices() == to.mesh().num_devices(),
               "two meshes of one program have different sizes");
   GSPMD_CHECK(to->pending.empty(), "a pending value cannot change its mesh");
+  std::vector<CrossingSide> before, after;
+  for (const AxisLists& lists : crossing_lists(from, to)) {
+    Sharding here = with_lists(from, lists);
+    before.push_back({here, plan(from, here, dims, element_bits).cost});
+  }
+  for (const AxisLists& lists : crossing_lists(to, from)) {
+    Sharding there = with_lists(to, lists);
+    after.push_back({there, plan(there, to, dims, element_bits).cost});
+  }
   int64_t weight = message_weight(local_bytes(interface_layouts(from, dims), element_bits),
                                   local_bytes(interface_layouts(to, dims), element_bits));
-  std::optional<ReshardPlan> best;
-  for (const auto& [a, b] : Crossings(from, to).find()) {
-    ReshardPlan plan = plan_crossing(from, to, a, b, dims, element_bits);
-    if (!best || rank(plan.cost, weight) < rank(best->cost, weight)) best = std::move(plan);
-  }
-  GSPMD_CHECK(best.has_value(), "no way between two meshes");
-  return *std::move(best);
+  auto [here, there] = cheapest_crossing(before, after, dims, element_bits, weight);
+  ReshardPlan result = plan(from, here, dims, element_bits);
+  result.steps.push_back(crossing_step(here, there));
+  const ReshardPlan& rest = plan(there, to, dims, element_bits);
+  result.steps.insert(result.steps.end(), rest.steps.begin(), rest.steps.end());
+  price_plan(from.mesh(), to.mesh(), interface_layouts(from, dims), dims, element_bits, &result);
+  return result;
 }
 
 const ReshardPlan& ReshardPlanner::Impl::plan(Sharding from, Sharding to,

@@ -16,9 +16,9 @@
 namespace gspmd {
 namespace {
 
-constexpr int kMaxExpansions = 400;  // states whose successors are looked at
+constexpr int kMaxExpansions = 200;  // states whose successors are looked at
 
-// Uniform-cost search (Dijkstra) over states.
+// A* over states.
 class Search {
  public:
   explicit Search(const ReshardProblem& problem);
@@ -36,6 +36,7 @@ class Search {
   bool cheaper(const ReshardCost& a, const ReshardCost& b) const {
     return rank(a, message_bytes_) < rank(b, message_bytes_);
   }
+  ReshardCost estimate(const Walk& at) const;
   bool is_goal(const Walk& at) const;
   void slice_into_place(Walk* at) const;
   std::optional<Walk> finish_directly(Walk at) const;
@@ -55,28 +56,42 @@ class Search {
   std::vector<Move> path_to(int node);
 
   const ReshardProblem& p_;
-  int64_t message_bytes_;
+  int64_t final_bytes_ = 0, message_bytes_ = 0;
   AxisSet targeted_;
   std::vector<Move> first_moves_;
   std::vector<Node> nodes_;
   absl::flat_hash_map<ReshardState, int> node_of_;
-  using Entry = std::tuple<ReshardRank, int>;  // cost, node
+  using Entry = std::tuple<ReshardRank, int>;  // estimate of the whole, node
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open_;
   ReshardCost bound_;  // of the best complete sequence known
   int best_ = -1;      // its node; -1: the fallback
 };
 
 Search::Search(const ReshardProblem& problem) : p_(problem) {
-  int64_t before = p_.element_bits, after = p_.element_bits;
-  Walk walk(p_);
+  Walk start(p_);
+  ReshardState end = start.state();
   for (int d = 0; d < p_.num_dims(); ++d) {
-    before *= walk.interface_block(d);
-    after *= ceil_div(p_.sizes[d], walk.product(p_.to[d]));
-  }
-  message_bytes_ = message_weight(ceil_div(before, 8), ceil_div(after, 8));
-  for (int d = 0; d < p_.num_dims(); ++d) {
+    end.dims[d] = {p_.to[d], ceil_div(p_.sizes[d], start.product(p_.to[d]))};
     targeted_ |= p_.to[d].set();
   }
+  final_bytes_ = local_bytes(end.dims, p_.element_bits);
+  message_bytes_ = message_weight(start.bytes(), final_bytes_);
+}
+
+// What must still be received at least: a device holds of its final shard no more than the shorter
+// of the two blocks in each dimension. [{x}, {}] on its way to [{}, {x}]: all but 1/x.
+ReshardCost Search::estimate(const Walk& at) const {
+  absl::InlinedVector<DimLayout, 4> held = at.state().dims;
+  for (int d = 0; d < p_.num_dims(); ++d) {
+    held[d].block = std::min(held[d].block, ceil_div(p_.sizes[d], at.product(p_.to[d])));
+  }
+  ReshardCost total = at.cost();
+  int64_t missing = final_bytes_ - local_bytes(held, p_.element_bits);
+  if (missing > 0) {
+    total.wire_bytes += missing;
+    total.messages += 1;
+  }
+  return total;
 }
 
 bool Search::is_goal(const Walk& at) const {
@@ -222,12 +237,13 @@ void Search::expand(const Walk& at, bool after_permute, F emit) const {
 }
 
 void Search::push(const Walk& at, int parent, bool permuted) {
-  if (!cheaper(at.cost(), bound_)) return;
+  ReshardCost total = estimate(at);
+  if (!cheaper(total, bound_)) return;
   auto [slot, is_new] = node_of_.try_emplace(at.state(), static_cast<int>(nodes_.size()));
   if (!is_new && !cheaper(at.cost(), nodes_[slot->second].cost)) return;
   slot->second = static_cast<int>(nodes_.size());
   nodes_.push_back({at.state(), at.cost(), parent, permuted});
-  open_.emplace(rank(at.cost(), message_bytes_), slot->second);
+  open_.emplace(rank(total, message_bytes_), slot->second);
   if (!is_goal(at)) return;
   bound_ = at.cost();
   best_ = slot->second;

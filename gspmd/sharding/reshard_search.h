@@ -26,6 +26,13 @@ ReshardCost price(const StepSize& step);
 int64_t local_bytes(absl::Span<const DimLayout> layouts, int64_t element_bits);
 HaloNeed realign_need(int64_t size, int64_t block, int64_t shards, int64_t new_block);
 
+inline void add(ReshardCost* sum, const ReshardCost& c) {
+  sum->wire_bytes += c.wire_bytes;
+  sum->messages += c.messages;
+  sum->local_bytes += c.local_bytes;
+  sum->peak_bytes = std::max(sum->peak_bytes, c.peak_bytes);
+}
+
 // The order of costs: wire bytes with a collective counted as `message_bytes` more, then messages,
 // then local bytes.
 using ReshardRank = std::array<int64_t, 3>;

@@ -69,7 +69,7 @@ std::string lists_text(const Mesh* mesh, absl::Span<const AxisList> lists) {
     if (mesh != nullptr) {
       absl::StrAppend(out, to_string(*mesh, list));
     } else {
-      absl::StrAppend(out, "{#", absl::StrJoin(list, ",#"), "}");
+      absl::StrAppend(out, "{", list.empty() ? "" : "#", absl::StrJoin(list, ",#"), "}");
     }
   });
 }

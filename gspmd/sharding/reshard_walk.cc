@@ -94,11 +94,7 @@ void Walk::take(Move move, int64_t halo_bytes, int64_t halo_messages) {
   StepSize size{move.kind, product(move.axes), bytes(), 0, halo_bytes, halo_messages};
   change(move, size.group);
   size.bytes_after = bytes();
-  ReshardCost c = price(size);
-  cost_.wire_bytes += c.wire_bytes;
-  cost_.messages += c.messages;
-  cost_.local_bytes += c.local_bytes;
-  cost_.peak_bytes = std::max(cost_.peak_bytes, c.peak_bytes);
+  add(&cost_, price(size));
   moves_.push_back(std::move(move));
 }
 
