@@ -166,15 +166,30 @@ void price_plan(const Mesh& before, const Mesh& after, std::vector<DimLayout> la
   plan->full_gather = unsplit && !starts_unsplit && !is_unsplit(layouts);
 }
 
+// A dimension that is split on neither side, but through which axes may pass: the longest one,
+// where some other dimension is uneven. ([{x,y}, {}] to [{x}, {}] of [4, 9], x=2, y=3: moving y
+// first leaves less to realign.) -1: none.
+int host_dim(Sharding from, Sharding to, absl::Span<const int64_t> dims) {
+  int host = -1;
+  bool uneven = false;
+  for (int d = 0; d < from.rank(); ++d) {
+    uneven |= dims[d] % from.mesh().product(from.dim(d).set() | to.dim(d).set()) != 0;
+    bool idle = from.dim(d).empty() && to.dim(d).empty() && dims[d] > 1;
+    if (idle && (host < 0 || dims[d] > dims[host])) host = d;
+  }
+  return uneven ? host : -1;
+}
+
 ReshardProblem problem_in_units(const Units& units, Sharding from, Sharding to,
                                 absl::Span<const int64_t> dims, int64_t element_bits,
                                 absl::InlinedVector<int, 4>* active) {
   ReshardProblem p;
   p.element_bits = element_bits;
+  int host = host_dim(from, to, dims);
   for (int u = 0; u < units.count(); ++u)
     p.unit_sizes.push_back(from.mesh().product(units.axes(u)));
   for (int d = 0; d < from.rank(); ++d) {
-    if (from.dim(d) == to.dim(d)) {
+    if (from.dim(d) == to.dim(d) && d != host) {
       p.element_bits *= from.local_size(d, dims[d]);
       continue;
     }

