@@ -63,6 +63,10 @@ constexpr Field required(Field f) {
   f.required = f.always_printed = true;
   return f;
 }
+constexpr Field always_printed(Field f) {
+  f.always_printed = true;
+  return f;
+}
 constexpr Field enum_names(Field f, absl::Span<const std::string_view> names) {
   f.names = names;
   return f;

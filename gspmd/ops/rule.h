@@ -31,7 +31,13 @@ struct Factor {
   int64_t size = 1;                   // elements along it. kWindow, kIndexed: of the result side (0 = differs, see dims)
   // kWindow: result index i reads operand positions i*stride - pad_low + k*window_dilation, k < window.size, in the
   // operand dilated by base_dilation.
-  WindowDim window;
+  WindowDim window = {};
+  // kWindow of select-and-scatter: its operand 1 (the source) holds the positions i, and operand 0 and the results are
+  // what the windows cover. Otherwise results hold the positions and operands are covered.
+  bool scatters = false;
+  // Running the operator on the shards of this factor is not right by itself, e.g. kernel taps of a convolution, that sit
+  // in the kernel only while each reads the image at another place: gathered, unless a handler takes it.
+  bool needs_handler = false;
 };
 
 // How an operator's tensors map to its iteration space. Tensors are operands, then results (tuple leaves flattened).

@@ -1,0 +1,90 @@
+#include "gspmd/ops/shape_checks.h"
+
+#include <fmt/format.h>
+
+#include "gspmd/base/error.h"
+
+namespace gspmd {
+
+void refuse(std::string_view op, const std::string& message, std::string hint) {
+  throw Error(fmt::format("{}: {}", op, message), std::move(hint));
+}
+
+Shape array_operand(const InferArgs& args, int i, std::string_view op) {
+  if (i >= static_cast<int>(args.operands.size())) {
+    refuse(op, fmt::format("{} operands, operand {} is missing", args.operands.size(), i));
+  }
+  Shape s = args.operands[i];
+  if (!s.is_array()) {
+    refuse(op, fmt::format("operand {} is {}, not an array", i, to_string(s)),
+           "take the array out with get-tuple-element");
+  }
+  return s;
+}
+
+void check_dim(int64_t dim, int rank, std::string_view op, std::string_view field) {
+  if (dim >= 0 && dim < rank) return;
+  refuse(op, fmt::format("{} names dimension {} of a tensor of rank {}", field, dim, rank),
+         rank == 0 ? "a scalar has no dimensions"
+                   : fmt::format("dimensions count from 0 to {}", rank - 1));
+}
+
+void check_dims(absl::Span<const int64_t> dims, int rank, std::string_view op,
+                std::string_view field) {
+  uint64_t seen = 0;
+  for (int64_t d : dims) {
+    check_dim(d, rank, op, field);
+    if (seen >> d & 1) refuse(op, fmt::format("{} names dimension {} twice", field, d));
+    seen |= uint64_t{1} << d;
+  }
+}
+
+void check_same_sizes(const InferArgs& args, int begin, int end, std::string_view op) {
+  for (int i = begin + 1; i < end; ++i) {
+    Shape a = array_operand(args, begin, op), b = array_operand(args, i, op);
+    if (a.dims() == b.dims()) continue;
+    refuse(op, fmt::format("operand {} is {} and operand {} is {}: their sizes must be equal",
+                           begin, to_string(a), i, to_string(b)));
+  }
+}
+
+void check_equal(int64_t a, int64_t b, std::string_view op, std::string_view what) {
+  if (a != b) refuse(op, fmt::format("{}: sizes {} and {} must be equal", what, a, b));
+}
+
+void Sizes::insert(int64_t at, int64_t size) {
+  uint64_t low = dynamic_ & ((uint64_t{1} << at) - 1);
+  dynamic_ = low | ((dynamic_ ^ low) << 1);
+  sizes_.insert(sizes_.begin() + at, size);
+}
+
+Shape one_or_tuple(Context& context, absl::Span<const Shape> shapes) {
+  return shapes.size() == 1 ? shapes[0] : context.tuple(shapes);
+}
+
+int64_t window_positions(int64_t size, const WindowDim& w) {
+  int64_t base = size == 0 ? 0 : (size - 1) * w.base_dilation + 1;
+  int64_t padded = w.pad_low + base + w.pad_high;
+  int64_t reach = (w.size - 1) * w.window_dilation + 1;
+  return padded < reach ? 0 : (padded - reach) / w.stride + 1;
+}
+
+void check_window(Window window, int rank, std::string_view op) {
+  if (static_cast<int>(window.size()) != rank) {
+    refuse(op, fmt::format("window has {} dimensions, {} are needed", window.size(), rank));
+  }
+  for (size_t d = 0; d < window.size(); ++d) {
+    const WindowDim& w = window[d];
+    if (w.size > 0 && w.stride > 0 && w.base_dilation > 0 && w.window_dilation > 0) continue;
+    refuse(op, fmt::format(
+                   "window dimension {}: size {}, stride {}, lhs_dilate {}, rhs_dilate {} must be "
+                   "positive",
+                   d, w.size, w.stride, w.base_dilation, w.window_dilation));
+  }
+}
+
+bool is_trivial(const WindowDim& w) {
+  return w.size == 1 && w.stride == 1 && w.pad_low == 0 && w.pad_high == 0 && w.base_dilation == 1;
+}
+
+}  // namespace gspmd
