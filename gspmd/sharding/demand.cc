@@ -44,8 +44,8 @@ void place_on(const IdList& ids, Demand* demand) {
   if (demand->trivial() || ids.size() == 0 || is_plain(ids)) return;
   if (ids.is_iota() && map_to_ids(ids, demand)) return;
   if (ids.size() > kMaxWrittenIds) {
-    throw Error(fmt::format("tiles that do not fit the order <= of {} devices", ids.size()),
-                "let the tile dimensions be products of the list's dimensions");
+    throw Error(fmt::format("tiles that do not nest with an iota list of {} devices", ids.size()),
+                "make each tile dimension a product of the list's dimensions, in transposed order");
   }
   demand->order = expand_ids(ids);
   const auto iota = ids.is_iota() ? std::nullopt : as_iota(demand->order);
@@ -159,13 +159,22 @@ const NamedMesh& mesh_of(const ShardingSpelling& spelling, const NamedMeshes& me
 
 Demand make_demand(const ShardingSpelling& spelling, const NamedMeshes& meshes,
                    int64_t num_devices) {
-  GSPMD_CHECK(spelling.kind == ShardingSpelling::Kind::kTiled ||
-                  spelling.kind == ShardingSpelling::Kind::kNamed,
+  using Kind = ShardingSpelling::Kind;
+  GSPMD_CHECK(spelling.kind == Kind::kTiled || spelling.kind == Kind::kNamed,
               "only tiled and named shardings ask something of a mesh");
-  const bool tiled = spelling.kind == ShardingSpelling::Kind::kTiled;
-  const IdList ids = tiled ? spelling.devices : ids_of(mesh_of(spelling, meshes));
-  Demand demand =
-      tiled ? tiled_demand(spelling) : named_demand(spelling, mesh_of(spelling, meshes));
+  IdList ids;
+  Demand demand;
+  if (spelling.kind == Kind::kTiled) {
+    ShardingSpelling s = spelling;
+    check_tiled(&s);
+    ids = s.devices;
+    demand = tiled_demand(s);
+  } else {
+    NamedMesh mesh = mesh_of(spelling, meshes);
+    normalize(&mesh);
+    ids = ids_of(mesh);
+    demand = named_demand(spelling, mesh);
+  }
   check_devices(ids, num_devices);
   place_on(ids, &demand);
   return demand;

@@ -47,8 +47,8 @@ struct DevicePermutation {
   AxisList from, to;  // kRemap: digit sequences of equal sizes; the device at coordinates c sends
                       // to coordinates c' where the digits of c' along `to` are the digits of c
                       // along `from`; axes outside `to` keep their coordinate
-  HaloNeed need;  // kHop
-  HaloHop hop;    // kHop
+  HaloNeed need;      // kHop
+  HaloHop hop;        // kHop
   friend bool operator==(const DevicePermutation&, const DevicePermutation&) = default;
 };
 // Expanded pairs (source, target), only for printing and running.

@@ -94,7 +94,7 @@ std::optional<IdList> as_iota(absl::Span<const int64_t> ids) {
     digits.push_back({{place, size}, step});
     place *= size;
   }
-  // By rising step the digits must tile the ids: each step is the product of the sizes before it.
+  // The ids as a mixed-radix number: the smallest step is its last digit.
   std::vector<int> by_step(digits.size());
   std::iota(by_step.begin(), by_step.end(), 0);
   std::sort(by_step.begin(), by_step.end(),
@@ -102,15 +102,12 @@ std::optional<IdList> as_iota(absl::Span<const int64_t> ids) {
   const int rank = static_cast<int>(digits.size());
   std::vector<int64_t> reshape(rank);
   std::vector<int> perm(rank);
-  int64_t next = 1;
   for (int i = 0; i < rank; ++i) {
-    const Digit& digit = digits[by_step[i]];
-    if (digit.id_stride != next) return std::nullopt;
-    next *= digit.place.size;
-    reshape[rank - 1 - i] = digit.place.size;
+    reshape[rank - 1 - i] = digits[by_step[i]].place.size;
     perm[rank - 1 - by_step[i]] = rank - 1 - i;
   }
   if (rank == 0) return plain_iota(1);
+  // So far a guess: steps of 1 and 3 for sizes 2 and 2 fit no list.
   IdList iota = make_iota(reshape, perm);
   if (expand_ids(iota) != std::vector<int64_t>(ids.begin(), ids.end())) return std::nullopt;
   return iota;
@@ -160,8 +157,8 @@ bool map_piece(absl::Span<const Digit> digits, Piece places, std::vector<Piece>*
     const int64_t low = std::max(places.stride, digit.place.stride);
     const int64_t high = std::min(places.end(), digit.place.end());
     if (low >= high) continue;
-    if (low % digit.place.stride != 0 || high % low != 0 || digit.place.end() % high != 0 ||
-        low % places.stride != 0 || places.end() % high != 0) {
+    // Digits lie side by side, so what nests with each of them also nests with the piece.
+    if (low % digit.place.stride != 0 || high % low != 0 || digit.place.end() % high != 0) {
       return false;
     }
     const Piece ids{digit.id_stride * (low / digit.place.stride), high / low};

@@ -234,13 +234,18 @@ void MeshRefinement::note_factor_boundary(int64_t major, int64_t minor) {
 
 void MeshRefinement::finish() {
   GSPMD_CHECK(!impl_->finished, "finish() called twice");
-  // The most used spelling decides where two do not nest. Lists whose order matters in full come
-  // first: they make the meshes that lists with copies can then be read in.
+  // The most used spelling decides where two do not nest. Where some list orders the devices in a
+  // way of its own, spellings without copies come first: they make the meshes, and copies, whose
+  // order means nothing, are then read in the most used one.
   std::vector<Entry*> order;
-  for (Entry& entry : impl_->entries) order.push_back(&entry);
-  std::stable_sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
-    const bool a_copies = !a->demand.order.empty() && a->demand.copies() > 1;
-    const bool b_copies = !b->demand.order.empty() && b->demand.copies() > 1;
+  bool has_lists = false;
+  for (Entry& entry : impl_->entries) {
+    order.push_back(&entry);
+    has_lists = has_lists || !entry.demand.order.empty();
+  }
+  std::stable_sort(order.begin(), order.end(), [&](const Entry* a, const Entry* b) {
+    const bool a_copies = has_lists && a->demand.copies() > 1;
+    const bool b_copies = has_lists && b->demand.copies() > 1;
     return a_copies != b_copies ? b_copies : a->count > b->count;
   });
   for (Entry* entry : order) {

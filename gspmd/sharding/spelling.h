@@ -123,6 +123,12 @@ std::string print_sdy_sharding(const ShardingSpelling& s);
 std::string print_sdy_mesh(const NamedMesh& mesh);
 std::string print_sdy_manual_axes(const std::vector<NamedAxis>& axes);
 
+// For spellings that were not read from text (protobuf, bytecode, Python): throws Error for what
+// the readers refuse, and gives the form that they give: iota lists without needless dimensions,
+// `{replicated}` where nothing is split.
+void normalize(ShardingSpelling* s);
+void normalize(NamedMesh* mesh);
+
 // The part after `devices=[...]` or after the sizes of replica groups: `<=[8]`, `<=[4,2]T(1,0)`
 // (kept in normal form), or ids, `0,2,1,3`. The arrow may be missing, as in a mesh's
 // device_ids=([4,2]T(1,0)).

@@ -140,25 +140,6 @@ void read_suffixes(SpellingReader* reader, ShardingSpelling* s) {
   }
 }
 
-// A tile assignment that splits nothing and has one kind of subgroup says no more than the kind.
-void use_short_form(ShardingSpelling* s) {
-  if (s->kind != Kind::kTiled || s->subgroups.empty()) return;
-  const size_t rank = s->tile_dims.size() - s->subgroups.size();
-  const bool splits = std::any_of(s->tile_dims.begin(), s->tile_dims.begin() + rank,
-                                  [](int64_t tiles) { return tiles > 1; });
-  const SubgroupType type = s->subgroups[0];
-  const bool mixed = std::any_of(s->subgroups.begin(), s->subgroups.end(),
-                                 [&](SubgroupType other) { return other != type; });
-  if (splits || mixed || type == SubgroupType::kMaximal) return;
-  s->kind = type == SubgroupType::kReplicated ? Kind::kReplicated
-            : type == SubgroupType::kManual   ? Kind::kManual
-                                              : Kind::kUnreduced;
-  s->tile_dims.clear();
-  s->devices = {};
-  s->subgroups.clear();
-  s->subgroups_spelled_as_list = false;
-}
-
 ShardingSpelling read_single(SpellingReader* reader) {
   ShardingSpelling s;
   reader->take("{");

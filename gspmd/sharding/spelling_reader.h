@@ -140,4 +140,11 @@ NamedMesh read_hlo_mesh(SpellingReader* reader);
 enum class MeshWord : uint8_t { kMesh, kMaximalMesh };
 void read_named(SpellingReader* reader, MeshWord word, ShardingSpelling* s);
 
+// Throws Error for a tile assignment that no text could say; brings its list of devices to normal
+// form.
+void check_tiled(ShardingSpelling* s);
+// A tile assignment that splits nothing and has one kind of subgroup says no more than the kind:
+// {devices=[1,1,8]<=[8] last_tile_dim_replicate} becomes {replicated}.
+void use_short_form(ShardingSpelling* s);
+
 }  // namespace gspmd

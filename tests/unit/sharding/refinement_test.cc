@@ -88,7 +88,8 @@ TEST(Refinement, EveryIotaFormMeansItsTiles) {
       do {
         IdList devices{.reshape = reshape, .perm = perm, .ids = {}};
         if (reshape.empty()) devices = {.reshape = {1}, .perm = {0}, .ids = {}};
-        for (const auto& tile_dims : factorizations(n)) {
+        for (auto tile_dims : factorizations(n)) {
+          if (n == 1) tile_dims = {1};
           for (const auto& subgroups : subgroup_choices(tile_dims.size())) {
             const ShardingSpelling s = tiled(tile_dims, devices, subgroups);
             Refined refined(n, {s});
@@ -221,6 +222,13 @@ TEST(Refinement, CommonMeshes) {
        {"{devices=[2,2]0,1,3,2}", "{devices=[2,2]0,3,1,2}", "{devices=[4,1]0,1,3,2}"},
        "axis_0=2 axis_1=2 0,1,3,2,",
        {"[{axis_0}, {axis_1}]", "[{axis_1}, {axis_0}]", "[{axis_0,axis_1}, {}]"}},
+      // Copies are read in the order that the full lists make, not in one of their own.
+      {4,
+       {"{devices=[2,1,2]0,1,2,3 last_tile_dim_replicate}",
+        "{devices=[2,1,2]1,0,2,3 last_tile_dim_replicate}",
+        "{devices=[2,1,2]1,0,2,3 last_tile_dim_replicate}", "{devices=[2,2]0,1,3,2}"},
+       "axis_0=2 axis_1=2 0,1,3,2,",
+       {"[{axis_0}, {}]", "[{axis_0}, {}]", "[{axis_0}, {}]", "[{axis_0}, {axis_1}]"}},
       {1, {"{devices=[1,1]<=[1]}"}, "", {"[{}, {}]"}},
   };
   for (const auto& c : kCases) {
@@ -274,6 +282,9 @@ TEST(Refinement, NamedMeshesGiveNames) {
       // One user's axis, two places in the order of devices.
       {R"(<["a"=4, "b"=2], device_ids=[0, 2, 1, 3, 4, 6, 5, 7]>)", R"(<@m, [{"a"}, {"b"}]>)",
        "a:(1)=2 b=2 a:(2)=2 ", "[{a}, {b}]", "{devices=[4,2]<=[2,2,2]T(0,2,1)}"},
+      {R"(<["a"=4, "b"=2], device_ids=[0, 2, 4, 6, 1, 3, 5, 7]>)", R"(<@m, [{"a":(1)2}, {"b"}]>)",
+       "a:(2)=2 b=2 a:(1)=2 ", "[{a:(1)2}, {b}]",
+       "{devices=[2,2,2]<=[2,2,2]T(2,1,0) last_tile_dim_replicate}"},
       {R"(<["x"=2, "y"=4]>)", R"(<@m, [{}, {}], unreduced=max{"x"}>)", "x=2 y=4 ",
        "[{}, {}] pending=max{x}", "{mesh['x'=2,'y'=4], [{}, {}], unreduced=max{'x'}}"},
       {R"(<["x"=2, "y"=4]>)", R"(<@m, [{}, {}], unreduced={"y"}>)", "x=2 y=4 ",
@@ -439,6 +450,41 @@ TEST(Refinement, ErrorsAreThrownWhereAValueUsesTheSpelling) {
     expect_error(c.message, c.hint, [&] { refined.resolve(s, c.rank); });
     expect_error(c.message, c.hint, [&] { refined.resolve(s, c.rank); });
   }
+}
+
+// Spellings that no text could give, as from a damaged protobuf.
+TEST(Refinement, RefusesWhatNoTextCouldSay) {
+  using enum SubgroupType;
+  const IdList eight{.reshape = {8}, .perm = {0}, .ids = {}};
+  const std::pair<ShardingSpelling, const char*> kCases[] = {
+      {tiled({2, 2}, eight, {}), "4 tiles but 8 devices"},
+      {tiled({}, eight, {}), "without dimensions"},
+      {tiled({8, 0}, eight, {}), "a size of 0"},
+      {tiled({8}, eight, {kManual, kReplicated}), "2 last_tile_dims"},
+      {tiled({8}, {.reshape = {2, 4}, .perm = {1, 1}, .ids = {}}, {}), "no permutation"},
+      {tiled({8}, {.reshape = {2, 4}, .perm = {0}, .ids = {}}, {}), "no permutation"},
+      {tiled({8}, {.reshape = {-2, -4}, .perm = {0, 1}, .ids = {}}, {}), "a size of -2"},
+      {tiled({2}, {.reshape = {}, .perm = {}, .ids = {1, 1}}, {}), "device 1 stands twice"},
+      {tiled({2}, {.reshape = {}, .perm = {}, .ids = {1, -1}}, {}), "device -1 does not exist"},
+      {tiled({2}, {}, {}), "2 tiles but 0 devices"},
+  };
+  for (const auto& [s, message] : kCases) {
+    Refined refined(8, {s});
+    expect_error(message, "", [&] { refined.resolve(s, 1); });
+    expect_error(message, "", [&] {
+      ShardingSpelling copy = s;
+      normalize(&copy);
+    });
+  }
+  // And what is merely not in normal form is understood.
+  const auto s = tiled({4, 1, 2}, {.reshape = {2, 1, 4}, .perm = {2, 1, 0}, .ids = {}}, {kManual});
+  Refined refined(8, {s});
+  EXPECT_EQ(to_string(refined.resolve(s, 2)), "[{axis_1}, {}] manual={axis_0}");
+  const auto whole = tiled({1, 8}, eight, {kManual});
+  EXPECT_EQ(to_string(refined.resolve(whole, 1)), "[{}] manual={axis_0,axis_1}");
+  ShardingSpelling normal = whole;
+  normalize(&normal);
+  EXPECT_EQ(print_hlo_sharding(normal), "{manual}");
 }
 
 // Huge meshes cost nothing: no list of devices is ever made.
