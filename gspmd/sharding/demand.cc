@@ -24,21 +24,6 @@ void check_devices(const IdList& ids, int64_t num_devices) {
               fmt::format("set num_partitions={} or shard over fewer devices", highest + 1));
 }
 
-// Replaces places in a list of devices by device ids where the list has a regular form and all
-// pieces nest with it.
-bool map_to_ids(const IdList& iota, Demand* demand) {
-  const std::vector<Digit> digits = iota_digits(iota);
-  Demand mapped = *demand;
-  bool nests = true;
-  Demand::for_each_list(mapped, [&](std::vector<Piece>& pieces) {
-    std::vector<Piece> ids;
-    for (const Piece& piece : pieces) nests = nests && map_piece(digits, piece, &ids);
-    pieces = std::move(ids);
-  });
-  if (nests) *demand = std::move(mapped);
-  return nests;
-}
-
 void place_on(const IdList& ids, Demand* demand) {
   demand->places = std::max<int64_t>(ids.size(), 1);
   if (demand->trivial() || ids.size() == 0 || is_plain(ids)) return;
@@ -118,6 +103,19 @@ IdList ids_of(const NamedMesh& mesh) {
 
 }  // namespace
 
+bool map_to_ids(const IdList& iota, Demand* demand) {
+  const std::vector<Digit> digits = iota_digits(iota);
+  Demand mapped = *demand;
+  bool nests = true;
+  Demand::for_each_list(mapped, [&](std::vector<Piece>& pieces) {
+    std::vector<Piece> ids;
+    for (const Piece& piece : pieces) nests = nests && map_piece(digits, piece, &ids);
+    pieces = std::move(ids);
+  });
+  if (nests) *demand = std::move(mapped);
+  return nests;
+}
+
 std::vector<int64_t> Demand::boundaries() const {
   std::vector<int64_t> all{1, places};
   for_each_list(*this, [&](const std::vector<Piece>& pieces) {
@@ -132,11 +130,32 @@ std::vector<int64_t> Demand::boundaries() const {
 }
 
 int64_t Demand::copies() const {
-  int64_t least = places;
+  int64_t parts = 1;
   for_each_list(*this, [&](const std::vector<Piece>& pieces) {
-    for (const Piece& piece : pieces) least = std::min(least, piece.stride);
+    for (const Piece& piece : pieces) parts *= piece.size;
   });
-  return least;
+  return places / parts;
+}
+
+Demand Demand::with_copies_last() const {
+  std::vector<Piece> digits;  // the pieces, then what lies between them
+  for_each_list(*this, [&](const std::vector<Piece>& pieces) {
+    digits.insert(digits.end(), pieces.begin(), pieces.end());
+  });
+  const std::vector<int64_t> cuts = boundaries();
+  const size_t used = digits.size();
+  for (size_t k = cuts.size() - 1; k-- > 0;) {
+    const bool free = std::none_of(digits.begin(), digits.begin() + used,
+                                   [&](const Piece& piece) { return piece.stride == cuts[k]; });
+    if (free) digits.push_back({cuts[k], cuts[k + 1] / cuts[k]});
+  }
+  Demand out = *this;
+  out.order = expand_ids(reorder({.reshape = {}, .perm = {}, .ids = order}, places, digits));
+  int64_t stride = places;
+  for_each_list(out, [&](std::vector<Piece>& pieces) {
+    for (Piece& piece : pieces) piece.stride = stride /= piece.size;
+  });
+  return out;
 }
 
 bool Demand::trivial() const {

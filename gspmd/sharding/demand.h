@@ -33,8 +33,11 @@ struct Demand {
   }
   // Strides and ends of all pieces, sorted, each once; with 1 and `places`.
   std::vector<int64_t> boundaries() const;
-  // So many neighbours in `order` are copies of each other: their order means nothing.
+  // So many devices hold a copy of the same part: places / the number of different parts.
   int64_t copies() const;
+  // The same with all copies of a part side by side, in the order of their places; always written
+  // out.
+  Demand with_copies_last() const;
   // Nothing is split: fits any mesh.
   bool trivial() const;
 };
@@ -44,6 +47,10 @@ using NamedMeshes = std::vector<std::pair<std::string, NamedMesh>>;
 // The mesh of a kNamed spelling, in place or by name; throws Error where there is none of that
 // name.
 const NamedMesh& mesh_of(const ShardingSpelling& spelling, const NamedMeshes& meshes);
+
+// Replaces the places by the ids that a list has there; false, and nothing is changed, where a
+// piece and the list's digits do not nest. `order` stays.
+bool map_to_ids(const IdList& iota, Demand* demand);
 
 // For kTiled and kNamed. Throws Error for axes that the mesh does not have and for more devices
 // than `num_devices`.

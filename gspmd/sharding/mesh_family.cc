@@ -19,7 +19,8 @@ void sort_copies(int64_t copies, std::vector<int64_t>* list) {
 
 MeshFamily MeshFamily::of(const Demand& demand) {
   MeshFamily family(demand.places);
-  family.order = demand.order;
+  if (demand.order.empty()) return family;
+  family.order = demand.with_copies_last().order;
   sort_copies(demand.copies(), &family.order);
   for (size_t place = 0; place < family.order.size(); ++place) {
     family.place_of_device_[family.order[place]] = static_cast<int64_t>(place);
@@ -27,38 +28,29 @@ MeshFamily MeshFamily::of(const Demand& demand) {
   return family;
 }
 
-std::optional<std::vector<int64_t>> MeshFamily::places_of(const Demand& demand) const {
-  std::vector<int64_t> list = demand.order.empty() ? expand_ids(plain_iota(places)) : demand.order;
-  for (int64_t& id : list) {
+std::optional<std::vector<int64_t>> MeshFamily::places_of(std::vector<int64_t> devices) const {
+  for (int64_t& device : devices) {
     if (order.empty()) {
-      if (id >= places) return std::nullopt;
+      if (device >= places) return std::nullopt;
       continue;
     }
-    const auto it = place_of_device_.find(id);
+    const auto it = place_of_device_.find(device);
     if (it == place_of_device_.end()) return std::nullopt;
-    id = it->second;
+    device = it->second;
   }
-  sort_copies(demand.copies(), &list);
-  return list;
+  return devices;
 }
 
 std::optional<Demand> MeshFamily::place(const Demand& demand) const {
   if (demand.places != places) return std::nullopt;
   if (demand.order == order) return demand;
-  const auto list = places_of(demand);
+  Demand placed = demand.with_copies_last();
+  auto list = places_of(placed.order);
   if (!list) return std::nullopt;
+  sort_copies(demand.copies(), &*list);
   const auto iota = as_iota(*list);
-  if (!iota) return std::nullopt;
-  const std::vector<Digit> digits = iota_digits(*iota);
-  Demand placed = demand;
+  if (!iota || !map_to_ids(*iota, &placed)) return std::nullopt;
   placed.order = order;
-  bool nests = true;
-  Demand::for_each_list(placed, [&](std::vector<Piece>& pieces) {
-    std::vector<Piece> mapped;
-    for (const Piece& piece : pieces) nests = nests && map_piece(digits, piece, &mapped);
-    pieces = std::move(mapped);
-  });
-  if (!nests) return std::nullopt;
   return placed;
 }
 

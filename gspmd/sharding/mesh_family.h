@@ -44,9 +44,8 @@ class MeshFamily {
     int64_t size;
     std::vector<Piece> pieces;
   };
-  // Places of the demand's devices, its copies in the order of their places; nothing where a device
-  // is not here.
-  std::optional<std::vector<int64_t>> places_of(const Demand& demand) const;
+  // Nothing where a device is not here.
+  std::optional<std::vector<int64_t>> places_of(std::vector<int64_t> devices) const;
   Mesh::Axis describe_axis(AxisId a) const;
 
   absl::flat_hash_map<int64_t, int64_t> place_of_device_;  // where `order` is given

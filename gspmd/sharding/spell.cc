@@ -45,6 +45,13 @@ IdList table_of(const Mesh& mesh) {
   return IdList{.reshape = {}, .perm = {}, .ids = mesh.device_of_position()};
 }
 
+// The order of copies means nothing: of each group of `copies` neighbours, the lowest id first.
+void sort_copies(int64_t copies, IdList* list) {
+  if (copies == 1 || list->is_iota()) return;
+  for (auto it = list->ids.begin(); it != list->ids.end(); it += copies) std::sort(it, it + copies);
+  if (auto iota = as_iota(list->ids)) *list = *iota;
+}
+
 std::optional<Kind> kind_of_whole(Sharding s) {
   const AxisSet all = s.mesh().all_axes();
   if (s->manual.empty() && s->pending.empty() && s->splitting().empty()) return Kind::kReplicated;
@@ -108,6 +115,7 @@ ShardingSpelling spell(Sharding s) {
       out.subgroups.size() > 1 ||
       (out.subgroups.size() == 1 && out.subgroups[0] != SubgroupType::kReplicated);
   out.devices = reorder(table_of(s.mesh()), s.mesh().num_devices(), digits);
+  sort_copies(s.mesh().product(copies), &out.devices);
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "gspmd/base/error.h"
 #include "tests/unit/sharding/brute_force.h"
+#include "tests/unit/sharding/refined.h"
 
 namespace gspmd {
 namespace {
@@ -16,31 +17,6 @@ using brute_force::factorizations;
 using brute_force::Random;
 using brute_force::tiles;
 using Kind = ShardingSpelling::Kind;
-
-ShardingSpelling parse(std::string_view text) {
-  size_t position = 0;
-  return text.starts_with('{') ? parse_hlo_sharding(text, &position)
-                               : parse_sdy_sharding(text, &position);
-}
-
-// Everything that one module says, refined together.
-struct Refined {
-  explicit Refined(int64_t num_devices, const std::vector<ShardingSpelling>& spellings,
-                   std::vector<std::pair<std::string, NamedMesh>> meshes = {})
-      : refinement(&pool, num_devices, std::move(meshes)) {
-    for (const ShardingSpelling& s : spellings) refinement.note(s);
-    refinement.finish();
-  }
-  Sharding resolve(const ShardingSpelling& s, int rank) {
-    return refinement.resolve(s, rank).sharding;
-  }
-  ShardingPool pool;
-  MeshRefinement refinement;
-};
-
-int rank_of(const ShardingSpelling& s) {
-  return static_cast<int>(s.tile_dims.size() - s.subgroups.size());
-}
 
 // That the sharding puts the same tiles on the same devices as the spelling, and so does its own
 // spelling.
@@ -58,16 +34,6 @@ void expect_same_tiles(const ShardingSpelling& s, Sharding sharding, Refined* re
     ASSERT_EQ(back, sharding) << print_hlo_sharding(again);
   }
   ASSERT_EQ(canonical(tiles(back)), actual) << print_hlo_sharding(again);
-}
-
-ShardingSpelling tiled(std::vector<int64_t> tile_dims, IdList devices,
-                       std::vector<SubgroupType> subgroups) {
-  ShardingSpelling s;
-  s.kind = Kind::kTiled;
-  s.tile_dims = std::move(tile_dims);
-  s.devices = std::move(devices);
-  s.subgroups = std::move(subgroups);
-  return s;
 }
 
 // Every way to give the last tile dimensions a meaning, up to two of them.
@@ -172,17 +138,6 @@ TEST(Refinement, ListsShorterThanTheModule) {
   }
 }
 
-std::string print_mesh(const Mesh& mesh) {
-  std::string out;
-  for (const Mesh::Axis& axis : mesh.axes()) {
-    out += axis.name;
-    if (axis.size != axis.whole) out += ":(" + std::to_string(axis.pre) + ")";
-    out += "=" + std::to_string(axis.size) + " ";
-  }
-  for (int64_t device : mesh.device_of_position()) out += std::to_string(device) + ",";
-  return out;
-}
-
 TEST(Refinement, CommonMeshes) {
   const struct {
     int64_t num_devices;
@@ -251,63 +206,6 @@ TEST(Refinement, AnIrregularOrderSharesTheCuts) {
   EXPECT_EQ(print_mesh(refined.resolve(regular, 3).mesh()), "axis_0=2 axis_1=2 axis_2=2 ");
   EXPECT_EQ(print_mesh(refined.resolve(irregular, 2).mesh()),
             "axis_0=2 axis_1=2 axis_2=2 0,1,3,2,4,5,6,7,");
-}
-
-NamedMesh mesh(const char* text) {
-  size_t position = 0;
-  return parse_sdy_mesh(text, &position);
-}
-
-TEST(Refinement, NamedMeshesGiveNames) {
-  const struct {
-    const char* mesh;
-    const char* sharding;
-    const char* refined;
-    const char* expected;
-    const char* hlo;
-  } kCases[] = {
-      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{"x"}, {"y"}]>)", "x=2 y=4 ", "[{x}, {y}]",
-       "{devices=[2,4]<=[8]}"},
-      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{"y"}, {}]>)", "x=2 y=4 ", "[{y}, {}]",
-       "{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}"},
-      {R"(<["x"=2, "one"=1, "y"=4]>)", R"(<@m, [{"y", "one", "x"}, {}]>)", "x=2 y=4 ",
-       "[{y,x}, {}]", "{devices=[8,1]<=[2,4]T(1,0)}"},
-      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{"y":(2)2}, {"y":(1)2}]>)", "x=2 y:(1)=2 y:(2)=2 ",
-       "[{y:(2)2}, {y:(1)2}]", "{devices=[2,2,2]<=[2,2,2]T(2,1,0) last_tile_dim_replicate}"},
-      {R"(<["x"=2, "y"=2], device_ids=[0, 2, 1, 3]>)", R"(<@m, [{"x"}, {}], replicated={"y"}>)",
-       "y=2 x=2 ", "[{x}, {}] replicated={y}",
-       "{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}"},
-      {R"(<["x"=2, "y"=2], device_ids=[0, 1, 3, 2]>)", R"(<@m, [{"x"}, {"y"}]>)",
-       "x=2 y=2 0,1,3,2,", "[{x}, {y}]", "{devices=[2,2]0,1,3,2}"},
-      // One user's axis, two places in the order of devices.
-      {R"(<["a"=4, "b"=2], device_ids=[0, 2, 1, 3, 4, 6, 5, 7]>)", R"(<@m, [{"a"}, {"b"}]>)",
-       "a:(1)=2 b=2 a:(2)=2 ", "[{a}, {b}]", "{devices=[4,2]<=[2,2,2]T(0,2,1)}"},
-      {R"(<["a"=4, "b"=2], device_ids=[0, 2, 4, 6, 1, 3, 5, 7]>)", R"(<@m, [{"a":(1)2}, {"b"}]>)",
-       "a:(2)=2 b=2 a:(1)=2 ", "[{a:(1)2}, {b}]",
-       "{devices=[2,2,2]<=[2,2,2]T(2,1,0) last_tile_dim_replicate}"},
-      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{}, {}], unreduced=max{"x"}>)", "x=2 y=4 ",
-       "[{}, {}] pending=max{x}", "{mesh['x'=2,'y'=4], [{}, {}], unreduced=max{'x'}}"},
-      {R"(<["x"=2, "y"=4]>)", R"(<@m, [{}, {}], unreduced={"y"}>)", "x=2 y=4 ",
-       "[{}, {}] pending=sum{y}",
-       "{devices=[1,1,4,2]<=[2,4]T(1,0) last_tile_dims={unreduced, replicated}}"},
-  };
-  for (const auto& c : kCases) {
-    const ShardingSpelling s = parse(c.sharding);
-    const NamedMesh named = mesh(c.mesh);
-    int64_t n = 1;
-    for (const auto& axis : named.axes) n *= axis.second;
-    Refined refined(n, {s}, {{"m", named}});
-    const Sharding sharding = refined.resolve(s, 2);
-    EXPECT_EQ(print_mesh(sharding.mesh()), c.refined);
-    EXPECT_EQ(to_string(sharding), c.expected);
-    EXPECT_EQ(print_hlo_sharding(spell(sharding)), c.hlo);
-    // By name and back.
-    const ShardingSpelling again = spell_named(sharding, "m");
-    EXPECT_EQ(refined.resolve(again, 2), sharding) << print_sdy_sharding(again);
-    const ShardingSpelling in_place = spell_named(sharding, "");
-    EXPECT_EQ(canonical(tiles(refined.resolve(in_place, 2))), canonical(tiles(sharding)))
-        << print_hlo_sharding(in_place);
-  }
 }
 
 // A mesh of the module that does not nest with another one, and one that does.
@@ -385,106 +283,6 @@ TEST(Refinement, FactorBoundariesCutAxes) {
     refinement.finish();
     EXPECT_EQ(print_mesh(*refinement.mesh()), c.refined);
   }
-}
-
-TEST(Refinement, SpellsCompactly) {
-  for (const char* text : {
-           "{replicated}",
-           "{devices=[8,1]<=[8]}",
-           "{devices=[1,8]<=[8]}",
-           "{devices=[2,4]<=[8]}",
-           "{devices=[4,2]<=[2,4]T(1,0)}",
-           "{devices=[2,1,4]<=[8] last_tile_dim_replicate}",
-           "{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}",
-           "{devices=[2,2,2]<=[2,2,2]T(0,2,1) last_tile_dim_replicate}",
-           "{devices=[1,1,2,4]<=[8] last_tile_dims={manual, replicated}}",
-           "{devices=[2,1,4]<=[8] last_tile_dims={manual}}",
-           "{devices=[1,2,2,2]<=[8] last_tile_dims={manual, unreduced, replicated}}",
-           "{manual}",
-           "{unreduced}",
-           "{devices=[2,4]7,1,2,3,4,5,6,0}",
-           "{devices=[2,2]<=[4]}",
-       }) {
-    const ShardingSpelling s = parse(text);
-    // However finely the mesh is cut.
-    Refined refined(8, {parse("{devices=[2,2,2]<=[8]}"), s});
-    const int rank = s.kind == Kind::kTiled ? rank_of(s) : 2;
-    EXPECT_EQ(print_hlo_sharding(spell(refined.resolve(s, rank))), text);
-  }
-}
-
-template <typename F>
-void expect_error(const char* message, const char* hint, F f) {
-  try {
-    f();
-    ADD_FAILURE() << "no error: " << message;
-  } catch (const Error& error) {
-    EXPECT_THAT(error.message(), testing::HasSubstr(message));
-    EXPECT_THAT(error.hint(), testing::HasSubstr(hint));
-  }
-}
-
-TEST(Refinement, ErrorsAreThrownWhereAValueUsesTheSpelling) {
-  const struct {
-    const char* text;
-    int rank;
-    const char* message;
-    const char* hint;
-  } kCases[] = {
-      {"{devices=[4,4]<=[16]}", 2, "device 15 is used, but there are 8 devices",
-       "num_partitions=16"},
-      {"{devices=[2]3,8}", 1, "device 8 is used, but there are 8 devices", ""},
-      {"{devices=[2,4]<=[8]}", 3, "a sharding of 2 dimensions on a value of 3", "last_tile_dims"},
-      {"{devices=[2,4]<=[8] last_tile_dim_replicate}", 2,
-       "a sharding of 1 dimensions on a value of 2", ""},
-      {"{devices=[2,4]<=[8] last_tile_dims={maximal}}", 1, "a maximal subgroup", ""},
-      {"{maximal device=8}", 1, "device 8 of 8", "0 to 7"},
-      {R"(<@none, [{}]>)", 1, "there is no mesh @none", "the module's meshes are m"},
-      {R"(<@m, [{"q"}]>)", 1, "the mesh has no axis \"q\"", "x, y"},
-      {R"(<@m, [{"x":(1)3}]>)", 1, "no part of an axis of size 2", ""},
-      {R"(<@m, [{"x"}]>)", 2, "a sharding of 1 dimensions on a value of 2", "one {}"},
-  };
-  for (const auto& c : kCases) {
-    const ShardingSpelling s = parse(c.text);
-    Refined refined(8, {s}, {{"m", mesh(R"(<["x"=2, "y"=4]>)")}});
-    expect_error(c.message, c.hint, [&] { refined.resolve(s, c.rank); });
-    expect_error(c.message, c.hint, [&] { refined.resolve(s, c.rank); });
-  }
-}
-
-// Spellings that no text could give, as from a damaged protobuf.
-TEST(Refinement, RefusesWhatNoTextCouldSay) {
-  using enum SubgroupType;
-  const IdList eight{.reshape = {8}, .perm = {0}, .ids = {}};
-  const std::pair<ShardingSpelling, const char*> kCases[] = {
-      {tiled({2, 2}, eight, {}), "4 tiles but 8 devices"},
-      {tiled({}, eight, {}), "without dimensions"},
-      {tiled({8, 0}, eight, {}), "a size of 0"},
-      {tiled({8}, eight, {kManual, kReplicated}), "2 last_tile_dims"},
-      {tiled({8}, {.reshape = {2, 4}, .perm = {1, 1}, .ids = {}}, {}), "no permutation"},
-      {tiled({8}, {.reshape = {2, 4}, .perm = {0}, .ids = {}}, {}), "no permutation"},
-      {tiled({8}, {.reshape = {-2, -4}, .perm = {0, 1}, .ids = {}}, {}), "a size of -2"},
-      {tiled({2}, {.reshape = {}, .perm = {}, .ids = {1, 1}}, {}), "device 1 stands twice"},
-      {tiled({2}, {.reshape = {}, .perm = {}, .ids = {1, -1}}, {}), "device -1 does not exist"},
-      {tiled({2}, {}, {}), "2 tiles but 0 devices"},
-  };
-  for (const auto& [s, message] : kCases) {
-    Refined refined(8, {s});
-    expect_error(message, "", [&] { refined.resolve(s, 1); });
-    expect_error(message, "", [&] {
-      ShardingSpelling copy = s;
-      normalize(&copy);
-    });
-  }
-  // And what is merely not in normal form is understood.
-  const auto s = tiled({4, 1, 2}, {.reshape = {2, 1, 4}, .perm = {2, 1, 0}, .ids = {}}, {kManual});
-  Refined refined(8, {s});
-  EXPECT_EQ(to_string(refined.resolve(s, 2)), "[{axis_1}, {}] manual={axis_0}");
-  const auto whole = tiled({1, 8}, eight, {kManual});
-  EXPECT_EQ(to_string(refined.resolve(whole, 1)), "[{}] manual={axis_0,axis_1}");
-  ShardingSpelling normal = whole;
-  normalize(&normal);
-  EXPECT_EQ(print_hlo_sharding(normal), "{manual}");
 }
 
 // Huge meshes cost nothing: no list of devices is ever made.
