@@ -1,11 +1,11 @@
 // Plans against an exhaustive search over every single step that there is, on tiny cases.
 
+#include <absl/container/flat_hash_map.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <functional>
 #include <queue>
 #include <random>
-#include <set>
 
 #include "reshard_simulation.h"
 
@@ -37,9 +37,10 @@ class Exhaustive {
 
   int64_t run() {
     while (!open_.empty()) {
-      auto [cost, state] = *open_.begin();
-      open_.erase(open_.begin());
-      if (cost > best_.at(state)) continue;
+      auto [cost, number] = open_.top();
+      open_.pop();
+      if (cost > best_[number]) continue;
+      const State state = states_[number];
       if (state.layouts == interface_layouts(to_, dims_) && state.pending == to_->pending)
         return cost;
       expand(state, cost);
@@ -51,23 +52,24 @@ class Exhaustive {
   struct State {
     std::vector<DimLayout> layouts;
     AxisSet pending;
-    auto key() const {
-      std::vector<int64_t> k = {pending.bits()};
-      for (const DimLayout& l : layouts) {
-        k.push_back(-1);
-        k.push_back(l.block);
-        k.insert(k.end(), l.axes.begin(), l.axes.end());
-      }
-      return k;
+    friend bool operator==(const State&, const State&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const State& s) {
+      for (const DimLayout& l : s.layouts) h = H::combine(std::move(h), l.axes, l.block);
+      return H::combine(std::move(h), s.pending.bits());
     }
-    bool operator<(const State& o) const { return key() < o.key(); }
   };
 
   void push(const State& state, int64_t cost) {
-    auto [slot, is_new] = best_.try_emplace(state, cost);
-    if (!is_new && slot->second <= cost) return;
-    slot->second = cost;
-    open_.emplace(cost, state);
+    auto [slot, is_new] = number_.try_emplace(state, static_cast<int>(states_.size()));
+    if (is_new) {
+      states_.push_back(state);
+      best_.push_back(cost);
+    } else if (best_[slot->second] <= cost) {
+      return;
+    }
+    best_[slot->second] = cost;
+    open_.emplace(cost, slot->second);
   }
 
   void take(const State& state, int64_t cost, const ReshardStep& step, AxisSet resolved = {}) {
@@ -165,8 +167,11 @@ class Exhaustive {
   std::vector<int64_t> dims_;
   int64_t slack_, weight_;
   std::vector<std::vector<AxisList>> placements_;
-  std::map<State, int64_t> best_;
-  std::set<std::pair<int64_t, State>> open_;
+  absl::flat_hash_map<State, int> number_;
+  std::vector<State> states_;
+  std::vector<int64_t> best_;  // of each state, so far
+  using Entry = std::pair<int64_t, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open_;
 };
 
 struct Tally {
@@ -216,7 +221,8 @@ TEST(ReshardOptimal, UnevenOneDimension) {
     for (const auto& a : placements) {
       for (const auto& b : placements) {
         Sharding from = make_sharding(&pool, mesh, a), to = make_sharding(&pool, mesh, b);
-        for (int64_t size = 1; size <= 40; ++size) compare(&planner, from, to, {size}, 4, &t);
+        for (int64_t size = 1; size <= 40; size += 1 + size / 20)
+          compare(&planner, from, to, {size}, 4, &t);
       }
     }
   }

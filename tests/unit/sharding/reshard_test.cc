@@ -294,6 +294,33 @@ TEST(Reshard, CostOfSteps) {
   EXPECT_EQ(wire(StepKind::kRealign, 0, -1, {}, 12), 4 * 4 * 4);
 }
 
+// A scalar can only be pending; a dimension without elements has blocks of none.
+TEST(Reshard, ScalarsAndEmptyArrays) {
+  ShardingPool pool;
+  ReshardPlanner planner(&pool);
+  const Mesh* mesh = pool.add_mesh(small_mesh({2, 4}));
+  Sharding partial = make_sharding(&pool, mesh, {}, {X, Y}), sum = make_sharding(&pool, mesh, {});
+  EXPECT_EQ(steps_text(planner.plan(partial, sum, {}, 32), partial, sum), "all-reduce {x,y}");
+  EXPECT_EQ(planner.plan(partial, sum, {}, 32).cost.wire_bytes, 7);  // 2 * 7/8 of 4 bytes
+  for (const auto& a : all_placements(*mesh, 2)) {
+    for (const auto& b : all_placements(*mesh, 2)) {
+      Sharding from = make_sharding(&pool, mesh, a), to = make_sharding(&pool, mesh, b);
+      const ReshardPlan& plan = planner.plan(from, to, {{0, 5}}, 32);
+      EXPECT_EQ(Simulation(from, {{0, 5}}).run(plan, to), "");
+      EXPECT_EQ(plan.cost.wire_bytes, 0);
+    }
+  }
+}
+
+// Elements of 4 bits are counted in whole bytes of each local value.
+TEST(Reshard, NarrowElements) {
+  ShardingPool pool;
+  ReshardPlanner planner(&pool);
+  const Mesh* mesh = pool.add_mesh(small_mesh({2}));
+  Sharding from = make_sharding(&pool, mesh, {{X}}), to = make_sharding(&pool, mesh, {{}});
+  EXPECT_EQ(planner.plan(from, to, {{6}}, 4).cost.wire_bytes, 2);
+}
+
 TEST(Reshard, ManualAxesAndRefusals) {
   ShardingPool pool;
   ReshardPlanner planner(&pool);
