@@ -99,8 +99,8 @@ ReshardCost step_cost(const ReshardStep& step, const Mesh& mesh,
                       absl::Span<const DimLayout> layouts, absl::Span<const int64_t> dims,
                       int64_t element_bits);
 
-// What a kRealign exchanges: shard i of `layout` gets [i*block, (i+1)*block) instead. Never of form
-// kGather in a plan.
+// What a kRealign exchanges: shard i of `layout` gets [i*block, (i+1)*block) instead. In a plan it
+// is never of form kGather (that is written as gather and slice), but may be kLocal: a pad or trim.
 HaloNeed realign_need(const DimLayout& layout, const Mesh& mesh, int64_t size, int64_t block);
 
 // The permutation of a kPermute from lists to lists, dims that do not change left out.
@@ -108,8 +108,9 @@ DevicePermutation permutation_between(absl::Span<const AxisList> before,
                                       absl::Span<const AxisList> after);
 
 // The (source, target) devices of a kCrossMesh step, one pair for each device: coordinates along
-// `from_lists` of `from` become those along `to_lists` of `to`. Lists as large as the mesh: only
-// for printing and running.
+// `from_lists` of `from` become those along `to_lists` of `to`. Where there are
+// manual axes, append a list of them on either side, so that these coordinates stay too. Lists as
+// large as the mesh: only for printing and running.
 std::vector<std::pair<int64_t, int64_t>> cross_mesh_pairs(const Mesh& from,
                                                           absl::Span<const AxisList> from_lists,
                                                           const Mesh& to,
