@@ -37,7 +37,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 function(gspmd_warnings target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra)
+  # Fields left out of a designated initializer are meant to have their defaults.
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers)
   if(GSPMD_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
