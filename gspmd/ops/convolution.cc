@@ -91,7 +91,7 @@ void add_features(RuleBuilder* r, const Instr& conv) {
   Shape lhs = conv.operand(0)->shape, rhs = conv.operand(1)->shape;
   int64_t groups = a.feature_groups * a.batch_groups;
   auto add = [&](Factor f, int64_t size, int64_t lhs_dim, int64_t rhs_dim, int64_t result_dim) {
-    if (size == 1) return;
+    if (size == 1 && groups > 1) return;
     f.size = size;
     FactorId id = r->add(f);
     if (lhs_dim != kNone) r->place(id, 0, lhs_dim);
@@ -100,7 +100,7 @@ void add_features(RuleBuilder* r, const Instr& conv) {
   };
   const Factor parallel, sum{.kind = FactorKind::kReduce, .combiner = Combiner::kSum};
   int64_t grouped = a.batch_groups > 1 ? d.input_batch : d.input_feature;
-  add(parallel, groups, grouped, d.kernel_output, d.output_feature);
+  if (groups > 1) add(parallel, groups, grouped, d.kernel_output, d.output_feature);
   add(parallel, lhs.dim(as_int(d.input_batch)) / a.batch_groups, d.input_batch, kNone,
       d.output_batch);
   add(parallel, rhs.dim(as_int(d.kernel_output)) / groups, kNone, d.kernel_output,

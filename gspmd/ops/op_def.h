@@ -66,10 +66,22 @@ void* make_attrs(AttrsKind kind, Arena& arena);
 class RuleCache {
  public:
   const Rule& get(const Instr& instr);  // operator must not be structural
+
  private:
+  struct Key {
+    Opcode opcode;
+    const void* attrs;
+    absl::InlinedVector<Shape, 8> shapes;  // result, operands
+    absl::InlinedVector<const Computation*, 2> called;
+
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& k) {
+      return H::combine(std::move(h), k.opcode, k.attrs, k.shapes, k.called);
+    }
+  };
   Arena arena_;
-  absl::flat_hash_map<uint64_t, absl::InlinedVector<std::pair<const Instr*, const Rule*>, 1>> rules_;
-  std::vector<const Rule*> by_id_;
+  absl::flat_hash_map<Key, const Rule*> rules_;
 };
 
 // Checks one instruction: operand count, inferred against stated shape, attributes, called computations' signatures.
