@@ -19,17 +19,17 @@ Module::Module(std::shared_ptr<Context> context, std::string_view name)
 Module::~Module() = default;
 
 Computation* Module::find(std::string_view name) const {
-  for (const auto& c : computations_) {
-    if (c->name() == name) return c.get();
-  }
-  return nullptr;
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
 }
 
 Computation* Module::add_computation(std::string_view name) {
   std::string unique(name);
   for (int i = 1; find(unique) != nullptr; ++i) unique = fmt::format("{}.{}", name, i);
   computations_.push_back(std::make_unique<Computation>(this, context_->name(unique)));
-  return computations_.back().get();
+  Computation* c = computations_.back().get();
+  by_name_.emplace(c->name(), c);
+  return c;
 }
 
 void Module::set_computations(absl::Span<Computation* const> order) {
@@ -39,7 +39,11 @@ void Module::set_computations(absl::Span<Computation* const> order) {
     owned.emplace(key, std::move(c));
   }
   computations_.clear();
-  for (Computation* c : order) computations_.push_back(std::move(owned.at(c)));
+  by_name_.clear();
+  for (Computation* c : order) {
+    computations_.push_back(std::move(owned.at(c)));
+    by_name_.emplace(c->name(), c);
+  }
 }
 
 Instr* Module::add(Computation* parent, Opcode opcode, Shape shape, absl::Span<Instr* const> operands,

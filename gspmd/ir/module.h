@@ -1,5 +1,6 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
@@ -96,6 +97,7 @@ class Module {
   Context& context() const { return *context_; }
   const std::shared_ptr<Context>& shared_context() const { return context_; }
   std::string_view name() const { return name_; }
+  void set_name(std::string_view name) { name_ = context_->name(name); }
   ModuleAttrs attrs;
   StackTables stack;
   std::shared_ptr<const SourceText> source;
@@ -127,6 +129,7 @@ class Module {
   std::string_view name_;
   Arena arena_;
   std::vector<std::unique_ptr<Computation>> computations_;
+  absl::flat_hash_map<std::string_view, Computation*> by_name_;
   Computation* entry_ = nullptr;
   uint32_t next_id_ = 0;
 };

@@ -17,6 +17,7 @@ enum class FieldKind : uint8_t {
   kPadding,        // PadAttrs (whole): 0_1_2x3_4
   kWindow,         // Window: {size=3x3 ...}
   kConvDims,       // ConvDims: b01f_01io->b01f
+  kConvDimsPointer,  // const ConvDims*: the same, null if not written
   kEnum,           // one-byte enum: position in `Field::names`
   kRaw,            // std::string_view: one balanced value, kept as written
   kString,         // std::string_view: a quoted string, kept without its quotes, unescaped
