@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "gspmd/base/error.h"
+#include "gspmd/ir/frontend_attributes.h"
 
 namespace gspmd {
 namespace {
@@ -192,7 +193,8 @@ std::string_view HloLexer::balanced() {
       return text_.substr(begin, at_ - begin);
     }
   }
-  fail(begin, fmt::format("'{}' that is not closed", open), fmt::format("close it with '{}'", close));
+  fail(begin, fmt::format("'{}' that is not closed", open),
+       fmt::format("close it with '{}'", close));
 }
 
 std::string_view HloLexer::raw_value() {
@@ -239,71 +241,6 @@ void HloLexer::expected_char(char c) { fail_here(fmt::format("'{}'", c)); }
 std::string HloLexer::place_text(size_t offset) const {
   Place p = place_at(text_, file_, offset, nullptr);
   return fmt::format("{}:{}:{}", p.file, p.line, p.column);
-}
-
-namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// The character of a one-letter escape; the letter itself where it stands for none.
-char simple_escape(char c) {
-  constexpr std::string_view kLetters = "abfnrtv", kMeaning = "\a\b\f\n\r\t\v";
-  size_t k = kLetters.find(c);
-  return k == std::string_view::npos ? c : kMeaning[k];
-}
-
-}  // namespace
-
-std::string unescape(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out.push_back(text[i]);
-      continue;
-    }
-    char c = text[++i];
-    int value = 0, digits = 0;
-    if (c == 'x' || c == 'X') {
-      for (; digits < 2 && i + 1 < text.size() && hex_digit(text[i + 1]) >= 0; ++digits) {
-        value = value * 16 + hex_digit(text[++i]);
-      }
-      out.push_back(digits > 0 ? static_cast<char>(value) : c);
-    } else if (c >= '0' && c <= '7') {
-      value = c - '0';
-      for (; digits < 2 && i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '7'; ++digits) {
-        value = value * 8 + (text[++i] - '0');
-      }
-      out.push_back(static_cast<char>(value));
-    } else {
-      out.push_back(simple_escape(c));
-    }
-  }
-  return out;
-}
-
-void append_escaped(std::string* out, std::string_view text) {
-  for (char c : text) {
-    uint8_t byte = static_cast<uint8_t>(c);
-    if (c == '"' || c == '\\' || c == '\'') {
-      out->append({'\\', c});
-    } else if (c == '\n') {
-      out->append("\\n");
-    } else if (c == '\t') {
-      out->append("\\t");
-    } else if (c == '\r') {
-      out->append("\\r");
-    } else if (byte < 32 || byte == 127) {
-      fmt::format_to(std::back_inserter(*out), "\\{:03o}", byte);
-    } else {
-      out->push_back(c);
-    }
-  }
 }
 
 }  // namespace gspmd

@@ -103,8 +103,4 @@ class HloLexer {
   size_t at_ = 0;
 };
 
-// C escapes undone: `\"`, `\n`, `\x41`, `\101`. And the other way, for text between double quotes.
-std::string unescape(std::string_view text);
-void append_escaped(std::string* out, std::string_view text);
-
 }  // namespace gspmd

@@ -19,9 +19,15 @@ enum CommonAttribute : uint32_t {
   kResultAccuracy,
   kNumCommon,
 };
-constexpr std::string_view kCommonNames[] = {
-    "sharding", "metadata",   "frontend_attributes",   "backend_config", "control-predecessors",
-    "origin",   "parameter_replication", "statistics", "result_accuracy"};
+constexpr std::string_view kCommonNames[] = {"sharding",
+                                             "metadata",
+                                             "frontend_attributes",
+                                             "backend_config",
+                                             "control-predecessors",
+                                             "origin",
+                                             "parameter_replication",
+                                             "statistics",
+                                             "result_accuracy"};
 static_assert(std::size(kCommonNames) == kNumCommon);
 
 }  // namespace
@@ -187,7 +193,8 @@ void HloParser::metadata_entry(Metadata* m, std::string_view key, size_t at, std
                                                  : nullptr;
   if (number != nullptr) {
     int64_t value = lex_.integer();
-    if (value < 0 || value > INT32_MAX) lex_.fail(at, fmt::format("{}={} is out of range", key, value));
+    if (value < 0 || value > INT32_MAX)
+      lex_.fail(at, fmt::format("{}={} is out of range", key, value));
     *number = static_cast<int32_t>(value);
     return;
   }

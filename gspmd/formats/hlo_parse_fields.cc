@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "gspmd/formats/hlo_parser.h"
+#include "gspmd/ir/frontend_attributes.h"
 
 namespace gspmd {
 namespace {
@@ -108,7 +109,8 @@ bool take_char(std::string_view* text, char c) {
 // One dimension of `0_1x-1_2x0_0_1`: low, high and, where written, interior.
 bool take_padding(std::string_view* text, std::array<int64_t, 3>* p) {
   (*p)[2] = 0;
-  if (!take_integer(text, &(*p)[0]) || !take_char(text, '_') || !take_integer(text, &(*p)[1])) return false;
+  if (!take_integer(text, &(*p)[0]) || !take_char(text, '_') || !take_integer(text, &(*p)[1]))
+    return false;
   return !take_char(text, '_') || take_integer(text, &(*p)[2]);
 }
 
@@ -121,7 +123,8 @@ void HloParser::padding(PadAttrs* a) {
   do {
     std::array<int64_t, 3> p;
     if (!take_padding(&text, &p)) {
-      lex_.fail(at, "no padding", "write low_high or low_high_interior, joined by x: 0_1x2_2x0_0_1");
+      lex_.fail(at, "no padding",
+                "write low_high or low_high_interior, joined by x: 0_1x2_2x0_0_1");
     }
     low.push_back(p[0]);
     high.push_back(p[1]);
@@ -146,20 +149,29 @@ Window HloParser::window() {
     do {
       if (d >= window.size() && !sized) window.resize(d + 1);
       std::array<int64_t, 3> v{};
-      bool good = d < window.size() && (key == "pad" ? take_padding(&text, &v) : take_integer(&text, &v[0]));
+      bool good = d < window.size() &&
+                  (key == "pad" ? take_padding(&text, &v) : take_integer(&text, &v[0]));
       if (!good) {
-        lex_.fail(at, fmt::format("no {} of a window{}", key,
-                                  sized ? fmt::format(" of {} dimensions", window.size()) : ""),
+        lex_.fail(at,
+                  fmt::format("no {} of a window{}", key,
+                              sized ? fmt::format(" of {} dimensions", window.size()) : ""),
                   "one number for each dimension, joined by x: size=3x3 pad=0_1x1_0");
       }
       WindowDim& w = window[d++];
-      if (key == "size") w.size = v[0];
-      else if (key == "stride") w.stride = v[0];
-      else if (key == "pad") w.pad_low = v[0], w.pad_high = v[1];
-      else if (key == "lhs_dilate") w.base_dilation = v[0];
-      else if (key == "rhs_dilate") w.window_dilation = v[0];
-      else if (key == "rhs_reversal") w.reversal = v[0] != 0;
-      else lex_.fail(at, fmt::format("'{}' is no part of a window", key));
+      if (key == "size")
+        w.size = v[0];
+      else if (key == "stride")
+        w.stride = v[0];
+      else if (key == "pad")
+        w.pad_low = v[0], w.pad_high = v[1];
+      else if (key == "lhs_dilate")
+        w.base_dilation = v[0];
+      else if (key == "rhs_dilate")
+        w.window_dilation = v[0];
+      else if (key == "rhs_reversal")
+        w.reversal = v[0] != 0;
+      else
+        lex_.fail(at, fmt::format("'{}' is no part of a window", key));
     } while (take_char(&text, 'x'));
     if (!text.empty() || d != window.size()) {
       lex_.fail(at, fmt::format("{} of {} dimensions in a window of {}", key, d, window.size()),
@@ -174,8 +186,8 @@ Window HloParser::window() {
 namespace {
 
 // Letters of one tensor of `b01f_01io->b01f`: positions of the two named ones and of the digits.
-bool read_labels(std::string_view text, char first, char second, int64_t* first_at, int64_t* second_at,
-                 DimVector* spatial) {
+bool read_labels(std::string_view text, char first, char second, int64_t* first_at,
+                 int64_t* second_at, DimVector* spatial) {
   *first_at = *second_at = -1;
   for (size_t k = 0; k < text.size(); ++k) {
     char c = text[k];
@@ -203,14 +215,17 @@ ConvDims HloParser::conv_dims() {
   ConvDims c;
   DimVector input, kernel, output;
   bool good = bar != std::string_view::npos && arrow != std::string_view::npos && bar < arrow;
-  good = good && read_labels(text.substr(0, bar), 'b', 'f', &c.input_batch, &c.input_feature, &input);
+  good =
+      good && read_labels(text.substr(0, bar), 'b', 'f', &c.input_batch, &c.input_feature, &input);
   good = good && read_labels(text.substr(bar + 1, arrow - bar - 1), 'i', 'o', &c.kernel_input,
                              &c.kernel_output, &kernel);
-  good = good && read_labels(text.substr(arrow + 2), 'b', 'f', &c.output_batch, &c.output_feature, &output);
+  good = good &&
+         read_labels(text.substr(arrow + 2), 'b', 'f', &c.output_batch, &c.output_feature, &output);
   good = good && input.size() == kernel.size() && input.size() == output.size();
   if (!good) {
-    lex_.fail(at, fmt::format("'{}' are no dimension labels", text),
-              "write input_kernel->output with b, f, i, o and spatial numbers, as in b01f_01io->b01f");
+    lex_.fail(
+        at, fmt::format("'{}' are no dimension labels", text),
+        "write input_kernel->output with b, f, i, o and spatial numbers, as in b01f_01io->b01f");
   }
   c.input_spatial = context_.dims(input);
   c.kernel_spatial = context_.dims(kernel);

@@ -38,7 +38,8 @@ void HloParser::header_attribute() {
     std::string_view value = lex_.raw_value();
     bool known = name == "alias_passthrough_params" || name == "origin_recovery_table" ||
                  name == "debug_attributes";
-    if (!known) warn(at, fmt::format("the module's attribute '{}' is unknown and kept as it is", name));
+    if (!known)
+      warn(at, fmt::format("the module's attribute '{}' is unknown and kept as it is", name));
     if (!a.rest.empty()) a.rest += ", ";
     a.rest += fmt::format("{}={}", name, value);
   }
@@ -139,7 +140,8 @@ void numbered_entries(HloLexer* lex, G g) {
     lex->take('=');
     size_t value_at = lex->position();
     int64_t value = lex->integer();
-    if (value < 0 || value > INT32_MAX) lex->fail(value_at, fmt::format("{} is out of range", value));
+    if (value < 0 || value > INT32_MAX)
+      lex->fail(value_at, fmt::format("{} is out of range", value));
     if (!g(key, static_cast<int32_t>(value))) {
       lex->fail(at, fmt::format("'{}' is no entry of this table", key));
     }
@@ -191,7 +193,7 @@ void HloParser::stack_frames() {
   numbered_rows(&lex_, [&] {
     StackFrame f;
     numbered_entries(&lex_, [&](std::string_view key, int32_t value) {
-      int32_t* to = key == "file_location_id" ? &f.location
+      int32_t* to = key == "file_location_id"  ? &f.location
                     : key == "parent_frame_id" ? &f.parent
                                                : nullptr;
       if (to != nullptr) *to = value;

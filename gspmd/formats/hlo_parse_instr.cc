@@ -185,8 +185,9 @@ Instr* HloParser::lookup(Scope& scope, std::string_view name, size_t at, Shape s
   }
   Instr* i = it->second;
   if (stated && !same(stated, i->shape)) {
-    lex_.fail(at, fmt::format("operand '{}' is written as {}, but is {}", name, to_string(stated),
-                              to_string(i->shape)),
+    lex_.fail(at,
+              fmt::format("operand '{}' is written as {}, but is {}", name, to_string(stated),
+                          to_string(i->shape)),
               "correct the operand's shape or leave it out");
   }
   return i;
@@ -212,7 +213,8 @@ Instr* HloParser::tuple_elements(Scope& scope, Instr* tuple, size_t at) {
     int64_t index = lex_.integer();
     Shape s = tuple->shape;
     if (!s.is_tuple() || index < 0 || index >= static_cast<int64_t>(s.elements().size())) {
-      lex_.fail(index_at, fmt::format("'{}' is {} and has no element {}", tuple->name, to_string(s), index));
+      lex_.fail(index_at,
+                fmt::format("'{}' is {} and has no element {}", tuple->name, to_string(s), index));
     }
     tuple = module_->add(scope.computation, Opcode::kGetTupleElement,
                          s.element(static_cast<int>(index)), absl::MakeConstSpan(&tuple, 1),
@@ -229,8 +231,9 @@ void HloParser::check_draft(Draft* d) {
   int n = static_cast<int>(d->operands.size());
   if (n < op.min_operands || (op.max_operands >= 0 && n > op.max_operands)) {
     std::string wanted = op.max_operands == op.min_operands ? fmt::format("{}", op.min_operands)
-                         : op.max_operands < 0 ? fmt::format("at least {}", op.min_operands)
-                                               : fmt::format("{} to {}", op.min_operands, op.max_operands);
+                         : op.max_operands < 0
+                             ? fmt::format("at least {}", op.min_operands)
+                             : fmt::format("{} to {}", op.min_operands, op.max_operands);
     lex_.fail(d->opcode_at, fmt::format("'{}' has {} operands, but takes {}", op.name, n, wanted));
   }
   for (size_t k = 0; k < op.fields.size(); ++k) {
@@ -290,7 +293,8 @@ Instr* HloParser::make(Scope& scope, Draft* d, std::string_view name) {
   return i;
 }
 
-// `s = ((f32[4]), f32[4]) negate-start(x)` is async-start of a computation that negates its parameter.
+// `s = ((f32[4]), f32[4]) negate-start(x)` is async-start of a computation that negates its
+// parameter.
 void HloParser::make_async_start(Draft* d) {
   Draft inner;
   inner.at = d->at;
@@ -302,7 +306,8 @@ void HloParser::make_async_start(Draft* d) {
   inner.called_list.swap(d->called_list);
   bool is_start = d->shape && d->shape.is_tuple() && d->shape.elements().size() >= 2;
   if (!is_start) {
-    lex_.fail(d->at, fmt::format("'{}-start' without a shape ((operands), result, ...)", d->async_of),
+    lex_.fail(d->at,
+              fmt::format("'{}-start' without a shape ((operands), result, ...)", d->async_of),
               "write it, as in ((f32[4]), f32[4], u32[]) negate-start(x)");
   }
   inner.shape = d->shape.element(1);

@@ -41,7 +41,8 @@ Literal HloParser::literal_value(Shape shape) {
   }
   // Every element takes at least one character.
   int64_t left = static_cast<int64_t>(lex_.text().size() - lex_.end());
-  if (n > left) lex_.fail(at, fmt::format("{} needs {} elements; the text ends before", to_string(shape), n));
+  if (n > left)
+    lex_.fail(at, fmt::format("{} needs {} elements; the text ends before", to_string(shape), n));
   literal_bytes_.clear();
   elements(shape, 0);
   size_t size = static_cast<size_t>(storage_bytes(shape.type()));
@@ -79,13 +80,15 @@ void HloParser::elements(Shape shape, int d) {
   int64_t n = shape.dim(d);
   for (int64_t k = 0; k < n; ++k) {
     if (k > 0 && !lex_.try_take(',')) {
-      lex_.fail_here(fmt::format("','"), fmt::format("dimension {} of {} has {} elements; here are {}", d,
-                                                     to_string(shape), n, k));
+      lex_.fail_here(fmt::format("','"),
+                     fmt::format("dimension {} of {} has {} elements; here are {}", d,
+                                 to_string(shape), n, k));
     }
     elements(shape, d + 1);
   }
   if (!lex_.try_take('}')) {
-    lex_.fail_here("'}'", fmt::format("dimension {} of {} has {} elements", d, to_string(shape), n));
+    lex_.fail_here("'}'",
+                   fmt::format("dimension {} of {} has {} elements", d, to_string(shape), n));
   }
 }
 
@@ -140,15 +143,17 @@ uint64_t HloParser::integer_element(ElementType type) {
   }
   const char* last = token.data() + token.size();
   auto bad = [&] {
-    lex_.fail(at, fmt::format("'{}' is no {}", token, name_of(type)),
-              fmt::format("elements of {} are {}", name_of(type),
-                          type == ElementType::kPred ? "true, false, 1 or 0" : "integers in its range"));
+    lex_.fail(
+        at, fmt::format("'{}' is no {}", token, name_of(type)),
+        fmt::format("elements of {} are {}", name_of(type),
+                    type == ElementType::kPred ? "true, false, 1 or 0" : "integers in its range"));
   };
   int bits = type == ElementType::kPred ? 1 : bits_of(type);
   if (class_of(type) == TypeClass::kSigned) {
     int64_t value = 0;
     auto [end, fault] = std::from_chars(token.data(), last, value);
-    bool fits = bits == 64 || (value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1));
+    bool fits =
+        bits == 64 || (value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1));
     if (fault != std::errc() || end != last || !fits) bad();
     return static_cast<uint64_t>(value);
   }
@@ -171,7 +176,8 @@ uint64_t HloParser::float_element(ElementType type) {
                              : std::numeric_limits<double>::infinity();
   } else {
     auto [end, fault] = std::from_chars(token.data(), last, value);
-    bool word = unsigned_token.empty() || std::isalpha(static_cast<unsigned char>(unsigned_token[0]));
+    bool word =
+        unsigned_token.empty() || std::isalpha(static_cast<unsigned char>(unsigned_token[0]));
     if (word || end != last || fault == std::errc::invalid_argument) {
       lex_.fail(at, fmt::format("'{}' is no {}", token, name_of(type)));
     }

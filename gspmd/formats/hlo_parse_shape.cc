@@ -85,7 +85,8 @@ Shape HloParser::array_shape() {
   return result;
 }
 
-// `{1,0:T(8,128)S(5)}` behind a shape, where a '{' is followed by an integer, ':' or, for scalars, '}'.
+// `{1,0:T(8,128)S(5)}` behind a shape, where a '{' is followed by an integer, ':' or, for scalars,
+// '}'.
 const Layout* HloParser::layout(int rank) {
   size_t begin = lex_.end();
   if (lex_.here() != '{') return nullptr;
@@ -106,17 +107,20 @@ const Layout* HloParser::layout(int rank) {
     size_t at = lex_.position();
     int64_t d = lex_.integer();
     if (d < 0 || d >= rank || (seen >> d & 1)) {
-      lex_.fail(at, fmt::format("{} in the layout of a shape of rank {} is out of range or stands twice",
-                                d, rank),
-                "name each dimension once, as in f32[8,4]{1,0}");
+      lex_.fail(
+          at,
+          fmt::format("{} in the layout of a shape of rank {} is out of range or stands twice", d,
+                      rank),
+          "name each dimension once, as in f32[8,4]{1,0}");
     }
     seen |= uint64_t{1} << d;
     minor_to_major.push_back(d);
     if (!lex_.try_take(',')) break;
   }
   if (static_cast<int>(minor_to_major.size()) != rank) {
-    lex_.fail(begin, fmt::format("a layout of {} dimensions for a shape of rank {}",
-                                 minor_to_major.size(), rank),
+    lex_.fail(begin,
+              fmt::format("a layout of {} dimensions for a shape of rank {}", minor_to_major.size(),
+                          rank),
               "name each dimension once, as in f32[8,4]{1,0}");
   }
   std::string_view rest;

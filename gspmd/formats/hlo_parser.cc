@@ -132,8 +132,9 @@ void HloParser::finish(std::unique_ptr<Scope> scope, size_t at) {
   c->set_root(scope->root != nullptr ? scope->root : c->instrs().back());
   for (size_t k = 0; k < c->params().size(); ++k) {
     if (c->params()[k] != nullptr) continue;
-    lex_.fail(at, fmt::format("computation '{}' has a parameter {} but none with number {}", c->name(),
-                              c->params().size() - 1, k),
+    lex_.fail(at,
+              fmt::format("computation '{}' has a parameter {} but none with number {}", c->name(),
+                          c->params().size() - 1, k),
               "number the parameters 0, 1, 2, ... without gaps");
   }
   done_.push_back(c);

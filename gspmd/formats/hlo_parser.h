@@ -43,7 +43,7 @@ class HloParser {
 
   // What is read of an instruction before it can be made.
   struct Draft {
-    size_t at = 0;         // of its name, or of the instruction where it has none
+    size_t at = 0;  // of its name, or of the instruction where it has none
     size_t opcode_at = 0;
     const OpDef* def = nullptr;
     std::string_view async_of;  // `negate-start`: the text before "-start"
@@ -51,8 +51,8 @@ class HloParser {
     Shape shape;                // null: to be inferred
     OperandList operands;
     void* attrs = nullptr;
-    uint64_t fields_seen = 0;   // bit k: def->fields[k]
-    uint32_t common_seen = 0;   // bits of attributes of all instructions
+    uint64_t fields_seen = 0;                          // bit k: def->fields[k]
+    uint32_t common_seen = 0;                          // bits of attributes of all instructions
     absl::InlinedVector<Computation*, 2> called;       // by place in def->called
     absl::InlinedVector<Computation*, 2> called_list;  // of def->called_list
     const ShardingSpelling* annotation = nullptr;

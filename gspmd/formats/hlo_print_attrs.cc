@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cstring>
 
-#include "gspmd/formats/field_value.h"
-#include "gspmd/formats/hlo_lexer.h"
 #include "gspmd/formats/hlo_printer.h"
+#include "gspmd/ir/frontend_attributes.h"
+#include "gspmd/ops/field_value.h"
 
 namespace gspmd {
 namespace {
@@ -93,7 +93,8 @@ void HloPrinter::slices(const SliceAttrs& a) {
 }
 
 void HloPrinter::padding(const PadAttrs& a) {
-  bool interior = std::any_of(a.interior.begin(), a.interior.end(), [](int64_t n) { return n != 0; });
+  bool interior =
+      std::any_of(a.interior.begin(), a.interior.end(), [](int64_t n) { return n != 0; });
   for (size_t k = 0; k < a.low.size(); ++k) {
     if (k > 0) out_.push_back('x');
     out_ += fmt::format("{}_{}", a.low[k], a.high[k]);
@@ -105,7 +106,8 @@ void HloPrinter::window(Window w) {
   // Parts that have their default in every dimension are left out.
   std::string_view separator = "";
   auto part = [&](std::string_view name, auto value, auto standard) {
-    bool all_standard = std::all_of(w.begin(), w.end(), [&](auto& d) { return value(d) == standard; });
+    bool all_standard =
+        std::all_of(w.begin(), w.end(), [&](auto& d) { return value(d) == standard; });
     if (all_standard && name != "size") return;
     out_ += fmt::format("{}{}=", separator, name);
     separator = " ";
@@ -118,8 +120,9 @@ void HloPrinter::window(Window w) {
   if (!w.empty()) {
     part("size", [](const WindowDim& d) { return d.size; }, 1);
     part("stride", [](const WindowDim& d) { return d.stride; }, 1);
-    part("pad", [](const WindowDim& d) { return fmt::format("{}_{}", d.pad_low, d.pad_high); },
-         std::string("0_0"));
+    part(
+        "pad", [](const WindowDim& d) { return fmt::format("{}_{}", d.pad_low, d.pad_high); },
+        std::string("0_0"));
     part("lhs_dilate", [](const WindowDim& d) { return d.base_dilation; }, 1);
     part("rhs_dilate", [](const WindowDim& d) { return d.window_dilation; }, 1);
     part("rhs_reversal", [](const WindowDim& d) { return int{d.reversal}; }, 0);
@@ -128,7 +131,8 @@ void HloPrinter::window(Window w) {
 }
 
 void HloPrinter::conv_dims(const ConvDims& c) {
-  auto labels = [&](char first, int64_t first_at, char second, int64_t second_at, const Dims& spatial) {
+  auto labels = [&](char first, int64_t first_at, char second, int64_t second_at,
+                    const Dims& spatial) {
     int64_t last = std::max(first_at, second_at);
     for (int64_t s : spatial) last = std::max(last, s);
     std::string text(static_cast<size_t>(last) + 1, '?');

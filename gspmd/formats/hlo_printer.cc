@@ -1,11 +1,10 @@
 #include "gspmd/formats/hlo_printer.h"
+#include "gspmd/ir/frontend_attributes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-
-#include "gspmd/formats/hlo_lexer.h"
 
 namespace gspmd {
 
@@ -61,9 +60,10 @@ void HloPrinter::aliases(const ModuleAttrs& a) {
   std::string_view separator = "";
   if (!a.aliases.empty()) out_ += ", input_output_alias={";
   for (const Alias& alias : a.aliases) {
-    out_ += fmt::format("{} {{{}}}: ({}, {{{}}}, {})", separator, fmt::join(alias.output_index, ","),
-                        alias.parameter, fmt::join(alias.parameter_index, ","),
-                        alias.must ? "must-alias" : "may-alias");
+    out_ +=
+        fmt::format("{} {{{}}}: ({}, {{{}}}, {})", separator, fmt::join(alias.output_index, ","),
+                    alias.parameter, fmt::join(alias.parameter_index, ","),
+                    alias.must ? "must-alias" : "may-alias");
     separator = ",";
   }
   if (!a.aliases.empty()) out_ += " }";
@@ -156,8 +156,8 @@ void HloPrinter::choose_names(const Computation& c) {
   }
   for (const Instr* i : c.instrs()) {
     if (!i->name.empty() && taken_.find(i->name)->second++ == 0) continue;
-    std::string base = i->name.empty() ? fmt::format("{}.{}", name_of(i->opcode), i->id)
-                                       : std::string(i->name);
+    std::string base =
+        i->name.empty() ? fmt::format("{}.{}", name_of(i->opcode), i->id) : std::string(i->name);
     std::string unique = base;
     for (int k = 1; taken_.contains(unique); ++k) unique = fmt::format("{}.{}", base, k);
     std::string_view kept = scratch_.text(unique);
@@ -170,19 +170,34 @@ namespace {
 
 // Words that XLA's lexer does not read as names.
 bool is_reserved(std::string_view word) {
-  constexpr std::array<std::string_view, 18> kWords = {
-      "true",      "false",  "inf",         "nan",           "HloModule",     "ENTRY",
-      "ROOT",      "maximal", "replicated", "manual",        "last_tile_dim_replicate",
-      "shard_as",  "shard_like", "unknown", "unreduced",     "FileNames",     "FunctionNames",
-      "FileLocations"};
-  if (std::find(kWords.begin(), kWords.end(), word) != kWords.end() || word == "StackFrames") return true;
+  constexpr std::array<std::string_view, 18> kWords = {"true",
+                                                       "false",
+                                                       "inf",
+                                                       "nan",
+                                                       "HloModule",
+                                                       "ENTRY",
+                                                       "ROOT",
+                                                       "maximal",
+                                                       "replicated",
+                                                       "manual",
+                                                       "last_tile_dim_replicate",
+                                                       "shard_as",
+                                                       "shard_like",
+                                                       "unknown",
+                                                       "unreduced",
+                                                       "FileNames",
+                                                       "FunctionNames",
+                                                       "FileLocations"};
+  if (std::find(kWords.begin(), kWords.end(), word) != kWords.end() || word == "StackFrames")
+    return true;
   return parse_element_type(word).has_value();
 }
 
 }  // namespace
 
 void HloPrinter::name(std::string_view text) {
-  bool starts_well = !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_');
+  bool starts_well =
+      !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_');
   bool maybe_reserved = text.size() < 32 && text.find('.') == std::string_view::npos;
   if (!starts_well || (maybe_reserved && is_reserved(text))) out_.push_back('%');
   out_.append(text);

@@ -23,7 +23,10 @@ struct PrintOptions {
   bool shardings = true;         // Instr::annotation
   bool elide_constants = false;  // values of more than 10 elements as {...}: not to be read back
   // How replica groups that were read in the mesh form are written; all others are iota or lists.
-  enum class ReplicaGroups : uint8_t { kAsWritten, kIota } replica_groups = ReplicaGroups::kAsWritten;
+  enum class ReplicaGroups : uint8_t {
+    kAsWritten,
+    kIota
+  } replica_groups = ReplicaGroups::kAsWritten;
 };
 
 // The module in the form of XLA's `as_hlo_text()`, which XLA's own parser reads: callees first, the

@@ -6,9 +6,9 @@
 
 namespace gspmd {
 
-// The bits of `value` in a floating-point type (f4... to f64), rounded to nearest, ties to even. What
-// is too large becomes the infinity, else the NaN, else (f4, f6) the largest number of the type.
-// float_bits(kBF16, 1.0) == 0x3f80.
+// The bits of `value` in a floating-point type (f4... to f64), rounded to nearest, ties to even.
+// What is too large becomes the infinity, else the NaN, else (f4, f6) the largest number of the
+// type. float_bits(kBF16, 1.0) == 0x3f80.
 uint64_t float_bits(ElementType type, double value);
 double float_value(ElementType type, uint64_t bits);
 

@@ -46,19 +46,23 @@ struct Alias {  // input_output_alias: output index <- (parameter, its index)
   int64_t parameter = 0;
   std::vector<int64_t> parameter_index;
   bool must = false;
+  friend bool operator==(const Alias&, const Alias&) = default;
 };
 struct Donor {
   int64_t parameter = 0;
   std::vector<int64_t> index;
+  friend bool operator==(const Donor&, const Donor&) = default;
 };
 
 // Tables of `FileNames`, `FunctionNames`, `FileLocations`, `StackFrames`; ids count from 1.
 struct FileLocation {
   int32_t file = 0, function = 0, line = 0, end_line = 0, column = 0, end_column = 0;
+  friend bool operator==(const FileLocation&, const FileLocation&) = default;
 };
 struct StackFrame {
   int32_t location = 0;
   int32_t parent = 0;  // as printed: parent's number + 1; 1 = none; 0 = not given
+  friend bool operator==(const StackFrame&, const StackFrame&) = default;
 };
 struct StackTables {
   std::vector<std::string_view> files, functions;

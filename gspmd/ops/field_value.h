@@ -4,8 +4,8 @@
 
 namespace gspmd {
 
-// Whether the value of an attribute (at `member`, inside attributes of `kind`) is the one that it has
-// where a program does not write it.
+// Whether the value of an attribute (at `member`, inside attributes of `kind`) is the one that it
+// has where a program does not write it.
 bool is_default(const Field& f, AttrsKind kind, const void* member);
 // Whether two attributes of one kind, maybe of different contexts, have the same meaning.
 bool same_value(const Field& f, const void* a, const void* b);

@@ -1,4 +1,4 @@
-#include "gspmd/formats/field_value.h"
+#include "gspmd/ops/field_value.h"
 
 #include <array>
 #include <memory>
@@ -97,7 +97,8 @@ bool same_value(const Field& f, const void* a, const void* b) {
     case FieldKind::kPairs:
       return same_pairs(*static_cast<const PermuteAttrs*>(a), *static_cast<const PermuteAttrs*>(b));
     case FieldKind::kShape:
-      return same_shape_of_any_context(*static_cast<const Shape*>(a), *static_cast<const Shape*>(b));
+      return same_shape_of_any_context(*static_cast<const Shape*>(a),
+                                       *static_cast<const Shape*>(b));
   }
   return false;
 }
