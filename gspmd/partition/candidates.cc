@@ -1,0 +1,143 @@
+#include "gspmd/partition/candidates.h"
+
+#include <algorithm>
+
+namespace gspmd {
+namespace {
+
+class Generator {
+ public:
+  Generator(const Iteration& it, const Situation& now, bool handlers) : it_(it), now_(now), handlers_(handlers) {
+    int n = it.rule.num_tensors();
+    projected_.resize(n);
+    for (int t = 0; t < n; ++t) {
+      Sharding s = sharding(t);
+      if (!s || !it.shape(t).is_array() || &s.mesh() != it.mesh) continue;
+      project(it.rule, t, s, it.shape(t).dims(), &projected_[t]);
+      by_size_.push_back(t);
+    }
+    std::stable_sort(by_size_.begin(), by_size_.end(),
+                     [&](int a, int b) { return it.shape(a).bytes() > it.shape(b).bytes(); });
+  }
+
+  std::vector<Candidate> run() {
+    int n = it_.rule.num_tensors();
+    for (int t = n; t-- > 0;) {  // results first
+      if (!projected_[t].empty() && is_first_of_its_kind(t)) offer(starting_from(t));
+    }
+    offer(FactorAxes(it_.rule.num_factors()));
+    return std::move(found_);
+  }
+
+ private:
+  Sharding sharding(int t) const {
+    return it_.is_result(t) ? now_.results[t - it_.rule.num_operands()] : now_.operands[t];
+  }
+
+  // Tensors that say the same need not be tried twice.
+  bool is_first_of_its_kind(int t) const {
+    for (int u = it_.rule.num_tensors(); --u > t;) {
+      if (projected_[u] == projected_[t]) return false;
+    }
+    return true;
+  }
+
+  FactorAxes starting_from(int t) const {
+    FactorAxes axes(it_.rule.num_factors());
+    AxisSet used = it_.manual;
+    take(projected_[t], &axes, &used);
+    for (int u : by_size_) take(projected_[u], &axes, &used);
+    return axes;
+  }
+
+  // Adds what `from` has on each factor where it continues what is there and the axes are free.
+  void take(const FactorAxes& from, FactorAxes* axes, AxisSet* used) const {
+    for (size_t f = 0; f < from.size(); ++f) {
+      AxisList& have = (*axes)[f];
+      if (from[f].size() <= have.size() || !from[f].starts_with(have)) continue;
+      for (int k = have.size(); k < from[f].size(); ++k) {
+        if (used->contains(from[f][k])) break;
+        have.push_back(from[f][k]);
+        used->insert(from[f][k]);
+      }
+    }
+  }
+
+  // Drops from a candidate what can not be done, and keeps it if it is new.
+  void offer(FactorAxes axes) {
+    Combiner combiner = Combiner::kNone;
+    for (int f = 0; f < it_.rule.num_factors(); ++f) {
+      FactorId id = static_cast<FactorId>(f);
+      while (!axes[f].empty() && !can_split(it_, id, axes[f], handlers_)) axes[f].pop_back();
+      const Factor& factor = it_.rule.factor(id);
+      if (axes[f].empty() || factor.kind != FactorKind::kReduce) continue;
+      if (combiner != Combiner::kNone && combiner != factor.combiner) axes[f] = AxisList();
+      combiner = factor.combiner;
+    }
+    make_expressible(&axes);
+    for (const Candidate& c : found_) {
+      if (c.factors == axes) return;
+    }
+    found_.push_back(Candidate{std::move(axes), {}, {}, 0});
+  }
+
+  // Minor factors of merged dimensions lose their axes where some tensor can not say them.
+  void make_expressible(FactorAxes* axes) const {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (int t = 0; t < it_.rule.num_tensors(); ++t) {
+        Shape s = it_.shape(t);
+        for (int d = 0; d < it_.rule.rank(t); ++d) changed |= trim(t, d, s.dim(d), axes);
+      }
+    }
+  }
+
+  bool trim(int t, int d, int64_t size, FactorAxes* axes) const {
+    absl::Span<const FactorId> factors = it_.rule.dim(t, d);
+    if (factors.size() < 2) return false;
+    bool complete = true;
+    dim_axes(*it_.mesh, it_.rule, factors, size, *axes, &complete);
+    if (complete) return false;
+    for (size_t k = factors.size(); k-- > 0;) {
+      if ((*axes)[factors[k]].empty()) continue;
+      (*axes)[factors[k]].pop_back();
+      return true;
+    }
+    return false;
+  }
+
+  const Iteration& it_;
+  const Situation& now_;
+  bool handlers_;
+  std::vector<FactorAxes> projected_;
+  std::vector<int> by_size_;  // tensors, the largest first
+  std::vector<Candidate> found_;
+};
+
+Price reshard_price(ReshardPlanner& planner, Sharding from, Sharding to, Shape s) {
+  if (from == to || !from || !s.is_array()) return {};
+  return price_of(planner.plan(from, to, s.dims(), bits_of(s.type())).cost);
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates(const Iteration& it, const Situation& now, bool handlers) {
+  return Generator(it, now, handlers).run();
+}
+
+void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planner, const Machine& machine, Candidate* c) {
+  bool complete = true;
+  for (int t = 0; t < it.rule.num_tensors(); ++t) c->layouts.push_back(it.layout(t, c->factors, &complete));
+  GSPMD_CHECK(complete, "a candidate that its tensors can not express: " + describe(it.instr));
+  c->price = compute_price(it, c->factors);
+  for (int t = 0; t < it.rule.num_tensors(); ++t) {
+    bool result = it.is_result(t);
+    Sharding other = result ? now.results[t - it.rule.num_operands()] : now.operands[t];
+    c->price += result ? reshard_price(planner, c->layouts[t], other, it.shape(t))
+                       : reshard_price(planner, other, c->layouts[t], it.shape(t));
+  }
+  c->units = c->price.units(machine);
+}
+
+}  // namespace gspmd

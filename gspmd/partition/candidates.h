@@ -1,0 +1,35 @@
+#pragma once
+
+#include <absl/types/span.h>
+
+#include <vector>
+
+#include "gspmd/partition/iteration.h"
+#include "gspmd/partition/price.h"
+#include "gspmd/sharding/reshard.h"
+
+namespace gspmd {
+
+// One way to partition an operator: its iteration-space sharding, what it needs and what it makes.
+struct Candidate {
+  FactorAxes factors;
+  std::vector<Sharding> layouts;  // of all tensors: operands as needed, results as produced
+  Price price;
+  int64_t units = 0;
+};
+
+// What the choice may look at: how operands are and how results are wanted.
+struct Situation {
+  absl::Span<const Sharding> operands;  // a null Sharding: no layout (tokens)
+  absl::Span<const Sharding> results;
+};
+
+// The ways to partition an operator (the paper's section 4, all families at once): for each tensor a candidate that starts
+// from its sharding and takes from the others what fits, and those with halos and indexed factors left out. The first one is
+// the best of no communication where there is one. Never empty: the last resort is not split at all.
+std::vector<Candidate> candidates(const Iteration& it, const Situation& now, bool handlers);
+
+// Fills in layouts and price: reshards of operands, the computation, reshards of results.
+void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planner, const Machine& machine, Candidate* c);
+
+}  // namespace gspmd
