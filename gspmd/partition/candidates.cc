@@ -70,7 +70,7 @@ class Generator {
       FactorId id = static_cast<FactorId>(f);
       while (!axes[f].empty() && !can_split(it_, id, axes[f], handlers_)) axes[f].pop_back();
       const Factor& factor = it_.rule.factor(id);
-      if (axes[f].empty() || factor.kind != FactorKind::kReduce) continue;
+      if (axes[f].empty() || factor.combiner == Combiner::kNone) continue;
       if (combiner != Combiner::kNone && combiner != factor.combiner) axes[f] = AxisList();
       combiner = factor.combiner;
     }

@@ -40,14 +40,13 @@ struct Handler {
   std::optional<bool> (*can_split)(const Iteration& it, FactorId f, const AxisList& axes) = nullptr;
   // Computes the local result; null: the operator itself on local operands (localize_by_rule).
   Instr* (*localize)(LocalOp& op) = nullptr;
-  // Axes along which the result is partial beyond those of reduction factors (an index that is masked and combined).
-  AxisSet (*pending)(const Iteration& it, const FactorAxes& factors, Combiner* combiner) = nullptr;
 };
 
 const Handler* handler_of(const Instr& instr);
 
-// Axes along which the result is pending: reduction factors', and the handler's.
-AxisSet pending_axes(const Iteration& it, const FactorAxes& factors, Combiner* combiner);
+// `value` on the first device along `reduced`, and the combiner's identity on the others: what enters a pending result must
+// enter once, however the partial results are combined later.
+Instr* once(LocalOp& op, Instr* value, Combiner combiner, AxisSet reduced);
 
 // The operator on local operands with local attributes; padding along reduced dimensions is masked first.
 Instr* localize_by_rule(LocalOp& op);

@@ -17,9 +17,10 @@ Shape Iteration::shape(int tensor) const {
 AxisSet Iteration::reduced(const FactorAxes& factors, Combiner* combiner) const {
   AxisSet axes;
   for (int f = 0; f < rule.num_factors(); ++f) {
-    if (factors[f].empty() || rule.factor(static_cast<FactorId>(f)).kind != FactorKind::kReduce) continue;
+    const Factor& factor = rule.factor(static_cast<FactorId>(f));
+    if (factors[f].empty() || factor.combiner == Combiner::kNone) continue;
     axes |= factors[f].set();
-    *combiner = rule.factor(static_cast<FactorId>(f)).combiner;
+    *combiner = factor.combiner;
   }
   return axes;
 }
@@ -33,19 +34,21 @@ Sharding Iteration::layout(int tensor, const FactorAxes& factors, bool* complete
   for (int d = 0; d < rank; ++d) {
     data.dims.push_back(dim_axes(*mesh, rule, rule.dim(tensor, d), s.dim(d), factors, complete));
   }
-  if (is_result(tensor)) data.pending = pending_axes(*this, factors, &data.combiner);
+  if (is_result(tensor)) data.pending = reduced(factors, &data.combiner);
   return pool.intern(data);
 }
 
 bool can_split(const Iteration& it, FactorId f, const AxisList& axes, bool handlers) {
   const Factor& factor = it.rule.factor(f);
-  if (axes.empty() || factor.kind == FactorKind::kParallel) return true;
+  if (axes.empty()) return true;
   const Handler* handler = handlers ? handler_of(it.instr) : nullptr;
   if (handler != nullptr && handler->can_split != nullptr) {
     std::optional<bool> answer = handler->can_split(it, f, axes);
     if (answer) return *answer;
   }
-  return factor.kind == FactorKind::kReduce && factor.combiner != Combiner::kNone;
+  if (factor.needs_handler) return false;
+  return factor.kind == FactorKind::kParallel ||
+         (factor.kind == FactorKind::kReduce && factor.combiner != Combiner::kNone);
 }
 
 }  // namespace gspmd

@@ -31,7 +31,7 @@ Attrs local_gather(const LocalOp& op) {
 Attrs local_convolution(const LocalOp& op) {
   ConvAttrs a = op.instr().attrs<ConvAttrs>();
   if (a.feature_groups > 1) {
-    int64_t in_group = op.it.shape(1).dim(static_cast<int>(a.dims.kernel_input));
+    int64_t in_group = op.operands[1]->shape.dim(static_cast<int>(a.dims.kernel_input));
     a.feature_groups = op.operands[0]->shape.dim(static_cast<int>(a.dims.input_feature)) / in_group;
   } else if (a.batch_groups > 1) {
     const int64_t n = op.operands[0]->shape.dim(static_cast<int>(a.dims.input_batch));
@@ -95,11 +95,14 @@ Instr* localize_by_rule(LocalOp& op) {
   return made;
 }
 
-AxisSet pending_axes(const Iteration& it, const FactorAxes& factors, Combiner* combiner) {
-  AxisSet axes = it.reduced(factors, combiner);
-  const Handler* handler = handler_of(it.instr);
-  if (handler != nullptr && handler->pending != nullptr) axes |= handler->pending(it, factors, combiner);
-  return axes;
+Instr* once(LocalOp& op, Instr* value, Combiner combiner, AxisSet reduced) {
+  AxisList axes;
+  reduced.for_each([&](AxisId a) { axes.push_back(a); });
+  Emitter::Because because(op.e, Reason::kPartialReduction);
+  Instr* i = op.e.coordinate(*op.it.mesh, axes, ElementType::kS32);
+  Instr* is_first = op.e.compare(Direction::kEq, i, op.e.integer(ElementType::kS32, 0));
+  absl::Span<const int64_t> dims = value->shape.dims();
+  return op.e.select(op.e.broadcast(is_first, dims), value, op.e.broadcast(op.e.identity(combiner, value->shape.type()), dims));
 }
 
 }  // namespace gspmd

@@ -1,0 +1,31 @@
+// Reduction over split dimensions: partial results, the initial value once.
+#include <algorithm>
+#include <vector>
+
+#include "gspmd/partition/handler.h"
+
+namespace gspmd {
+namespace {
+
+bool is_constant_identity(const Instr& init, Combiner c) {
+  return init.opcode == Opcode::kConstant && is_identity(*init.attrs<ConstantAttrs>().literal, c);
+}
+
+Instr* localize_reduce(LocalOp& op) {
+  Combiner combiner = Combiner::kNone;
+  AxisSet reduced = op.it.reduced(op.factors, &combiner);
+  int n = op.rule().num_operands() / 2;
+  if (!reduced.empty()) {
+    for (int k = n; k < 2 * n; ++k) {
+      if (is_constant_identity(*op.instr().operand(k), combiner)) continue;
+      op.operands[k] = once(op, op.operands[k], combiner, reduced);
+    }
+  }
+  return localize_by_rule(op);
+}
+
+}  // namespace
+
+extern const Handler kReduceHandler = {.localize = localize_reduce};
+
+}  // namespace gspmd
