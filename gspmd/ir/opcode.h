@@ -18,7 +18,13 @@ inline constexpr int kNumOpcodes = 0
 #undef OPCODE
     ;
 
-std::string_view name_of(Opcode op);
+// In HLO text.
+inline constexpr std::string_view kOpcodeNames[] = {
+#define OPCODE(id, name) name,
+#include "gspmd/ir/opcodes.def"
+#undef OPCODE
+};
+constexpr std::string_view name_of(Opcode op) { return kOpcodeNames[static_cast<size_t>(op)]; }
 std::optional<Opcode> parse_opcode(std::string_view name);
 
 }  // namespace gspmd

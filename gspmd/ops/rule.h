@@ -97,6 +97,7 @@ class RuleBuilder {
   FactorId add(Factor factor);
   void place(FactorId f, int tensor, int64_t d);  // tensor: operands, then results
   void set_propagates(FactorId f, bool propagates) { factors_[f].propagates = propagates; }
+  void set_needs_handler(FactorId f) { factors_[f].needs_handler = true; }
 
   // All dimensions of all tensors of the same rank correspond (element-wise operators; scalars take part with none).
   void pointwise();

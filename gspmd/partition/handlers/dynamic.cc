@@ -113,6 +113,10 @@ Instr* localize_dynamic_slice(LocalOp& op) {
   return x;
 }
 
+std::optional<bool> splits_update(const Iteration& it, FactorId f, const AxisList&) {
+  return it.rule.factor(f).kind == FactorKind::kParallel;
+}
+
 // Each shard writes the part of the update that falls into its block: where nothing does, it writes back what was there.
 Instr* localize_dynamic_update_slice(LocalOp& op) {
   int rank = op.it.shape(0).rank();
@@ -151,6 +155,6 @@ Instr* localize_dynamic_update_slice(LocalOp& op) {
 }  // namespace
 
 extern const Handler kDynamicSliceHandler = {.can_split = splits_dynamic_slice, .localize = localize_dynamic_slice};
-extern const Handler kDynamicUpdateSliceHandler = {.localize = localize_dynamic_update_slice};
+extern const Handler kDynamicUpdateSliceHandler = {.can_split = splits_update, .localize = localize_dynamic_update_slice};
 
 }  // namespace gspmd

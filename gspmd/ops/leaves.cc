@@ -1,0 +1,70 @@
+// Operators without array operands: constants, iota, parameters, device numbers.
+
+#include <fmt/format.h>
+
+#include "gspmd/ops/op_def.h"
+#include "gspmd/ops/shape_checks.h"
+
+namespace gspmd {
+namespace {
+
+// Every element can be made anywhere.
+const Rule* all_parallel(const Instr& instr, Arena& arena) {
+  RuleBuilder r(instr, arena);
+  for (int d = 0; d < (instr.shape.is_array() ? instr.shape.rank() : 0); ++d) r.parallel({}, d);
+  return r.build();
+}
+
+Shape infer_constant(const InferArgs& args) { return args.attrs.get<ConstantAttrs>().literal->shape; }
+
+void verify_iota(const Instr& i) {
+  if (!i.shape.is_array()) refuse("iota", "the result is no array");
+  check_dim(i.attrs<IotaAttrs>().dimension, i.shape.rank(), "iota", "iota_dimension");
+}
+
+Shape infer_id(const InferArgs& args) { return args.context.scalar(ElementType::kU32); }
+
+constexpr Field kIotaFields[] = {required(field<&IotaAttrs::dimension>("iota_dimension", FieldKind::kInt))};
+
+}  // namespace
+
+// The literal and the parameter number stand in the parentheses: the readers and printers know these two forms.
+extern const OpDef kConstantDef = {.opcode = Opcode::kConstant,
+                                   .name = "constant",
+                                   .min_operands = 0,
+                                   .max_operands = 0,
+                                   .attrs = AttrsKind::kConstantAttrs,
+                                   .traits = {.data_movement = true},
+                                   .infer = infer_constant,
+                                   .rule = all_parallel};
+extern const OpDef kIotaDef = {.opcode = Opcode::kIota,
+                               .name = "iota",
+                               .min_operands = 0,
+                               .max_operands = 0,
+                               .attrs = AttrsKind::kIotaAttrs,
+                               .fields = kIotaFields,
+                               .traits = {.data_movement = true},
+                               .verify = verify_iota,
+                               .rule = all_parallel};
+extern const OpDef kParameterDef = {.opcode = Opcode::kParameter,
+                                    .name = "parameter",
+                                    .min_operands = 0,
+                                    .max_operands = 0,
+                                    .attrs = AttrsKind::kParameterAttrs,
+                                    .traits = {.structural = true}};
+extern const OpDef kPartitionIdDef = {.opcode = Opcode::kPartitionId,
+                                      .name = "partition-id",
+                                      .min_operands = 0,
+                                      .max_operands = 0,
+                                      .traits = {.shape_inferable = true},
+                                      .infer = infer_id,
+                                      .rule = all_parallel};
+extern const OpDef kReplicaIdDef = {.opcode = Opcode::kReplicaId,
+                                    .name = "replica-id",
+                                    .min_operands = 0,
+                                    .max_operands = 0,
+                                    .traits = {.shape_inferable = true},
+                                    .infer = infer_id,
+                                    .rule = all_parallel};
+
+}  // namespace gspmd

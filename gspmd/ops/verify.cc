@@ -1,0 +1,114 @@
+// Checks of instructions and modules: whoever reads a program calls them before any pass runs.
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+#include <fmt/format.h>
+
+#include "gspmd/ops/op_def.h"
+
+namespace gspmd {
+namespace {
+
+void check_operand_count(const Module& m, const Instr& i, const OpDef& d) {
+  int n = i.num_operands();
+  if (n >= d.min_operands && (d.max_operands < 0 || n <= d.max_operands)) return;
+  std::string wanted = d.max_operands == d.min_operands ? fmt::format("{}", d.min_operands)
+                       : d.max_operands < 0             ? fmt::format("at least {}", d.min_operands)
+                                                        : fmt::format("{} to {}", d.min_operands, d.max_operands);
+  throw error_at(m, i, fmt::format("{} has {} operands, {} are needed", d.name, n, wanted));
+}
+
+// Old programs mix float types; the stated one stands.
+bool fits(Shape inferred, Shape stated) {
+  if (same(inferred, stated)) return true;
+  if (inferred.is_tuple() != stated.is_tuple()) return false;
+  if (inferred.is_tuple()) {
+    if (inferred.elements().size() != stated.elements().size()) return false;
+    for (size_t k = 0; k < stated.elements().size(); ++k) {
+      if (!fits(inferred.element(static_cast<int>(k)), stated.element(static_cast<int>(k)))) return false;
+    }
+    return true;
+  }
+  return inferred.dims() == stated.dims() && is_float(inferred.type()) && is_float(stated.type());
+}
+
+void check_shape(const Module& m, const Instr& i, const OpDef& d) {
+  if (d.infer == nullptr) return;
+  std::vector<Shape> shapes;
+  for (const Instr* o : i.operands) shapes.push_back(o->shape);
+  Shape inferred = d.infer({m.context(), shapes, i.attributes, i.called, i.shape});
+  if (inferred && !fits(inferred, i.shape)) {
+    throw error_at(m, i, fmt::format("the shape is stated as {}, the operands give {}", to_string(i.shape), to_string(inferred)),
+                   "correct the shape or leave it out");
+  }
+}
+
+void check_names(const Module& m) {
+  absl::flat_hash_set<std::string_view> computations, names;
+  for (const auto& c : m.computations()) {
+    if (!computations.insert(c->name()).second) throw Error(fmt::format("two computations are called {}", c->name()));
+    names.clear();
+    for (const Instr* i : c->instrs()) {
+      if (!i->name.empty() && !names.insert(i->name).second) throw error_at(m, *i, fmt::format("the name {} is taken", i->name));
+    }
+  }
+}
+
+void check_parameters(const Module& m, const Computation& c) {
+  for (size_t k = 0; k < c.params().size(); ++k) {
+    if (c.params()[k] == nullptr) {
+      throw Error(fmt::format("{}: there is no parameter {} of {}", c.name(), k, c.params().size()), "parameters are numbered from 0 without gaps");
+    }
+  }
+  size_t n = 0;
+  for (const Instr* i : c.instrs()) n += i->opcode == Opcode::kParameter;
+  if (n != c.params().size()) throw Error(fmt::format("{}: two parameters have the same number", c.name()));
+  if (c.root() == nullptr) throw Error(fmt::format("{}: the computation is empty", c.name()));
+  (void)m;
+}
+
+// Operands and called computations stand before their users: that also rules out cycles.
+void check_order(const Module& m) {
+  std::vector<bool> defined(m.num_ids());
+  absl::flat_hash_set<const Computation*> before;
+  for (const auto& c : m.computations()) {
+    for (const Instr* i : c->instrs()) {
+      for (const Instr* o : i->operands) {
+        if (!defined[o->id] || o->parent != c.get()) {
+          throw error_at(m, *i, fmt::format("operand {} is not defined before", o->name), "operands stand before their users in the same computation");
+        }
+      }
+      for (const Computation* callee : i->called) {
+        if (!before.contains(callee)) throw error_at(m, *i, fmt::format("{} is called before it is defined, or calls itself", callee->name()));
+      }
+      defined[i->id] = true;
+    }
+    before.insert(c.get());
+  }
+}
+
+}  // namespace
+
+void verify(const Module& m, const Instr& i) {
+  const OpDef& d = def(i);
+  check_operand_count(m, i, d);
+  try {
+    check_shape(m, i, d);
+    if (d.verify != nullptr) d.verify(i);
+  } catch (Error& e) {
+    if (e.place().line > 0 || e.message().rfind(describe(i), 0) == 0) throw;
+    throw error_at(m, i, e.message(), e.hint(), e.code());
+  }
+}
+
+void verify(const Module& m) {
+  check_names(m);
+  for (const auto& c : m.computations()) check_parameters(m, *c);
+  check_order(m);
+  for (const auto& c : m.computations()) {
+    for (const Instr* i : c->instrs()) verify(m, *i);
+  }
+  if (m.entry() == nullptr) throw Error(fmt::format("{}: the module has no entry computation", m.name()));
+}
+
+}  // namespace gspmd
