@@ -1,0 +1,125 @@
+#include "gspmd/pass/pipeline.h"
+
+#include <chrono>
+
+#include "gspmd/partition/localize.h"
+#include "gspmd/partition/optimize_reshards.h"
+#include "gspmd/pass/canonicalize.h"
+#include "gspmd/pass/clean_up.h"
+
+namespace gspmd {
+namespace {
+
+constexpr std::pair<Stage, std::string_view> kStages[] = {
+    {Stage::kImport, "import"},       {Stage::kPropagate, "propagate"},
+    {Stage::kReconcile, "reconcile"}, {Stage::kOptimizeReshards, "optimize-reshards"},
+    {Stage::kLocalize, "localize"},   {Stage::kCleanUp, "clean-up"},
+};
+
+class Timer {
+ public:
+  // Adds the milliseconds since the last call.
+  void add_to(double* ms) {
+    auto now = std::chrono::steady_clock::now();
+    *ms += std::chrono::duration<double, std::milli>(now - last_).count();
+    last_ = now;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+class Pipeline {
+ public:
+  Pipeline(std::unique_ptr<Module> module, const CompileOptions& options) : module_(std::move(module)), o_(options) {}
+
+  Compiled run() {
+    Compiled out;
+    out.instructions_before = module_->num_instrs();
+    Timer timer;
+    inline_calls(module_.get());  // each call site is partitioned for its own shardings
+    if (stop(Stage::kImport, *module_, nullptr)) return finish(&out);
+
+    Context& context = module_->context();
+    MeshRefinement refinement(&context.shardings(), num_partitions_of(*module_, o_.num_partitions), named_meshes(*module_));
+    note_annotations(*module_, &refinement);
+    RuleCache rules;
+    Propagation completed = propagate(*module_, refinement, rules, o_.propagate);
+    timer.add_to(&out.ms.propagate);
+    if (stop(Stage::kPropagate, *module_, &completed.shardings)) return finish(&out);
+
+    ReshardPlanner planner(&context.shardings());
+    CheapestDecider decider;
+    PartitionState state{*module_, completed.shardings, refinement.mesh(), rules, planner, decider, o_.partition, &out.warnings};
+    remember_interface(completed.shardings, &out);
+    reconcile(state);
+    if (stop(Stage::kReconcile, *module_, &completed.shardings)) return finish(&out);
+    optimize_reshards(state);  // before localising: reshards are still whole instructions with global shapes
+    if (stop(Stage::kOptimizeReshards, *module_, &completed.shardings)) return finish(&out);
+
+    source_ = std::move(module_);
+    module_ = localize(state);
+    timer.add_to(&out.ms.partition);
+    if (stop(Stage::kLocalize, *module_, nullptr)) return finish(&out);
+    clean_up(module_.get());  // what localising emitted twice or for nothing
+    timer.add_to(&out.ms.optimize);
+    stop(Stage::kCleanUp, *module_, nullptr);
+    return finish(&out);
+  }
+
+ private:
+  bool stop(Stage stage, Module& m, const ShardingTable* shardings) {
+    bool last = o_.stop_after == stage;
+    if (shardings != nullptr && (last || o_.dump)) write_annotations(&m, *shardings);
+    if (o_.dump) o_.dump(stage, m);
+    return last;
+  }
+
+  Compiled finish(Compiled* out) {
+    out->module = std::move(module_);
+    return std::move(*out);
+  }
+
+  void remember_interface(const ShardingTable& shardings, Compiled* out) {
+    for (const Instr* p : module_->entry()->params()) {
+      for (Sharding s : shardings.of(*p)) out->parameter_shardings.push_back(s);
+    }
+    for (Sharding s : shardings.of(*module_->entry()->root())) out->result_shardings.push_back(s);
+  }
+
+  std::unique_ptr<Module> module_, source_;
+  const CompileOptions& o_;
+};
+
+}  // namespace
+
+std::string_view to_string(Stage s) {
+  for (const auto& [stage, name] : kStages) {
+    if (stage == s) return name;
+  }
+  return "unknown";
+}
+
+std::optional<Stage> parse_stage(std::string_view name) {
+  for (const auto& [stage, spelled] : kStages) {
+    if (spelled == name) return stage;
+  }
+  return std::nullopt;
+}
+
+int64_t num_partitions_of(const Module& module, int64_t option) {
+  if (option > 0) return option;
+  int64_t n = module.attrs.num_partitions;
+  for (const auto& [name, mesh] : named_meshes(module)) {
+    int64_t size = 1;
+    for (const auto& axis : mesh.axes) size *= axis.second;
+    n = std::max(n, size);
+  }
+  return n;
+}
+
+Compiled partition(std::unique_ptr<Module> module, const CompileOptions& options) {
+  return Pipeline(std::move(module), options).run();
+}
+
+}  // namespace gspmd
