@@ -41,7 +41,7 @@ class Pipeline {
     if (stop(Stage::kImport, *module_, nullptr)) return finish(&out);
 
     Context& context = module_->context();
-    MeshRefinement refinement(&context.shardings(), num_partitions_of(*module_, o_.num_partitions), named_meshes(*module_));
+    MeshRefinement refinement(&context.shardings(), num_partitions_of(*module_, o_.num_partitions), named_meshes_of(*module_));
     note_annotations(*module_, &refinement);
     RuleCache rules;
     Propagation completed = propagate(*module_, refinement, rules, o_.propagate);
@@ -110,7 +110,7 @@ std::optional<Stage> parse_stage(std::string_view name) {
 int64_t num_partitions_of(const Module& module, int64_t option) {
   if (option > 0) return option;
   int64_t n = module.attrs.num_partitions;
-  for (const auto& [name, mesh] : named_meshes(module)) {
+  for (const auto& [name, mesh] : named_meshes_of(module)) {
     int64_t size = 1;
     for (const auto& axis : mesh.axes) size *= axis.second;
     n = std::max(n, size);

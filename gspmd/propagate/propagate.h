@@ -69,6 +69,9 @@ std::vector<Annotation> annotations_of(const Instr& i, MeshRefinement& refinemen
 // Tells `refinement` of every annotation of the module, and of reshape boundaries, then finishes it.
 void note_annotations(const Module& module, MeshRefinement* refinement);
 
+// The module's sdy meshes (`xla.sdy.meshes`), by name.
+std::vector<std::pair<std::string, NamedMesh>> named_meshes_of(const Module& module);
+
 // Writes every sharding into Instr::annotation, for printing (`gspmd propagate`, stage dumps).
 void write_annotations(Module* module, const ShardingTable& shardings);
 
