@@ -66,6 +66,7 @@ std::vector<std::vector<std::string>> tensors_of(const std::string& text) {
 
 constexpr Field kFields[] = {
     field<&CustomCallAttrs::window>("window", FieldKind::kWindow),
+    field<&CustomCallAttrs::conv_dims>("dim_labels", FieldKind::kConvDimsPointer),
     field<&CustomCallAttrs::feature_groups>("feature_group_count", FieldKind::kInt),
     field<&CustomCallAttrs::batch_groups>("batch_group_count", FieldKind::kInt),
     field<&CustomCallAttrs::operand_precision>("operand_precision", FieldKind::kRaw),
