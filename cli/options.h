@@ -67,5 +67,6 @@ struct Command {
 
 // One function for each command, in a file of its own; main.cc lists them.
 Command add_convert(CLI::App* app);
+Command add_stats(CLI::App* app);
 
 }  // namespace gspmd::cli
