@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gspmd/ir/module.h"
@@ -16,41 +17,38 @@ struct PropagateOptions {
   bool propagate_to_parameters = false, propagate_to_output = false;
 };
 
-// Where an axis on a dimension came from.
+// Where an axis on a dimension came from: the operator whose rule carried it and the value that had it. Both null: it was
+// annotated there.
 struct AxisOrigin {
-  const Instr* annotation = nullptr;  // the annotated instruction at the start of the path
-  const Instr* from = nullptr;        // the neighbour that it was taken from; null = annotated here
-  FactorId factor = 0;                // of the rule that carried it (of `via`)
-  const Instr* via = nullptr;         // the operator whose rule carried it
+  const Instr* via = nullptr;
+  const Instr* from = nullptr;
 };
 
 // What lost when two shardings wanted the same axis or the same dimension.
 struct PropagationConflict {
-  const Instr* instr = nullptr;
+  const Instr* instr = nullptr;  // the value that stayed as it was
   int leaf = 0;
   int dim = 0;
   AxisList wanted;
-  const Instr* from = nullptr;
+  const Instr* via = nullptr;
 };
 
 struct Propagation {
   ShardingTable shardings;
   std::vector<PropagationConflict> conflicts;
-  // Origin of axis `a` on dimension `dim` of a leaf; null annotation if it is not placed there.
+
+  // Origin of axis `a` on dimension `dim` of a leaf.
   AxisOrigin origin(const Instr& i, int leaf, int dim, AxisId a) const;
 
-  struct OriginKey {
-    uint32_t instr;
-    uint16_t leaf;
+  struct Placement {  // in the order of placing
+    uint32_t value;
     uint8_t dim;
     AxisId axis;
-    friend bool operator==(const OriginKey&, const OriginKey&) = default;
-    template <typename H>
-    friend H AbslHashValue(H h, const OriginKey& k) {
-      return H::combine(std::move(h), k.instr, k.leaf, k.dim, k.axis);
-    }
+    AxisOrigin origin;
   };
-  absl::flat_hash_map<OriginKey, AxisOrigin> origins;
+  std::vector<Placement> placements;
+  std::vector<uint32_t> first_value;  // by Instr::id: number of its first leaf
+  std::vector<uint32_t> value_of_leaf;  // leaves that must be laid out alike share a value
 };
 
 // Completion: from the annotations of a module to a sharding of every value (the paper's section 3.5, "sharding

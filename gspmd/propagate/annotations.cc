@@ -1,0 +1,164 @@
+// Reading annotations off instructions and writing them back.
+
+#include <absl/container/flat_hash_map.h>
+
+#include <charconv>
+
+#include "gspmd/ir/frontend_attributes.h"
+#include "gspmd/ops/custom_call.h"
+#include "gspmd/propagate/propagate.h"
+
+namespace gspmd {
+namespace {
+
+constexpr std::string_view kSdySharding = "xla.sdy.sharding";
+
+// The spelling in effect, or null: sdy's says more (open dimensions) and wins.
+std::optional<ShardingSpelling> sdy_spelling(const Instr& i) {
+  if (i.extras == nullptr || i.extras->frontend_attributes.find(kSdySharding) == std::string_view::npos) return std::nullopt;
+  std::optional<std::string> text = frontend_attribute(i, kSdySharding);
+  if (!text) return std::nullopt;
+  size_t position = 0;
+  try {
+    ShardingSpelling s = parse_sdy_sharding(*text, &position);
+    bool one = s.kind == ShardingSpelling::Kind::kTuple && s.elements.size() == 1 && !i.shape.is_tuple();
+    return one ? s.elements[0] : s;
+  } catch (const SpellingError& e) {
+    throw Error(std::string(kSdySharding) + " of " + describe(i) + ": " + e.message, e.hint);
+  }
+}
+
+std::optional<ShardingSpelling> spelling_of(const Instr& i) {
+  if (auto s = sdy_spelling(i)) return s;
+  if (i.annotation != nullptr) return *i.annotation;
+  return std::nullopt;
+}
+
+// backend_config="unspecified_dims=[0,1]" of a `Sharding` custom-call.
+uint64_t unspecified_dims(const Instr& i) {
+  if (i.opcode != Opcode::kCustomCall || i.extras == nullptr) return 0;
+  std::string_view text = i.extras->backend_config;
+  size_t at = text.find("unspecified_dims=[");
+  if (at == std::string_view::npos) return 0;
+  uint64_t dims = 0;
+  const char* p = text.data() + at + 18;
+  const char* end = text.data() + text.size();
+  while (p < end && *p != ']') {
+    int d = 0;
+    auto [next, error] = std::from_chars(p, end, d);
+    if (error != std::errc() || d < 0 || d > 63) return dims;
+    dims |= uint64_t{1} << d;
+    p = next < end && *next == ',' ? next + 1 : next;
+  }
+  return dims;
+}
+
+}  // namespace
+
+std::vector<Annotation> annotations_of(const Instr& i, MeshRefinement& refinement) {
+  if (i.annotation == nullptr && i.extras == nullptr) return {};
+  std::optional<ShardingSpelling> s = spelling_of(i);
+  if (!s) return {};
+  std::vector<Shape> leaves;
+  for_each_leaf(i.shape, [&](Shape leaf, int) { leaves.push_back(leaf); });
+  std::vector<Annotation> out;
+  bool tuple = s->kind == ShardingSpelling::Kind::kTuple;
+  if (tuple && s->elements.size() != leaves.size()) {
+    throw Error(describe(i) + ": the sharding has " + std::to_string(s->elements.size()) + " elements for " +
+                    std::to_string(leaves.size()) + " arrays",
+                "give one sharding for each array of the tuple, depth first");
+  }
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    int rank = leaves[k].is_array() ? leaves[k].rank() : 0;
+    const ShardingSpelling& one = tuple ? s->elements[k] : *s;
+    if (!leaves[k].is_array()) {
+      Annotation none;
+      none.unknown = true;
+      out.push_back(none);
+      continue;
+    }
+    Annotation a = refinement.resolve(one, rank);
+    a.open_dims |= unspecified_dims(i);
+    out.push_back(a);
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, NamedMesh>> named_meshes_of(const Module& module) {
+  std::vector<std::pair<std::string, NamedMesh>> out;
+  if (module.attrs.frontend_attributes.find("xla.sdy.meshes") == std::string::npos) return out;
+  std::optional<std::string> text = frontend_attribute(module, "xla.sdy.meshes");
+  if (!text) return out;
+  // {mesh = #sdy.mesh<["a"=2]>, other = ...}
+  size_t at = text->find('{');
+  at = at == std::string::npos ? 0 : at + 1;
+  while (at < text->size()) {
+    size_t equals = text->find('=', at);
+    if (equals == std::string::npos) break;
+    std::string name = text->substr(at, equals - at);
+    name.erase(0, name.find_first_not_of(" ,\n\t"));
+    name.erase(name.find_last_not_of(" \n\t") + 1);
+    size_t position = text->find('#', equals);
+    if (position == std::string::npos) break;
+    try {
+      out.emplace_back(name, parse_sdy_mesh(*text, &position));
+    } catch (const SpellingError& e) {
+      throw Error("xla.sdy.meshes: " + e.message, e.hint);
+    }
+    at = position;
+    while (at < text->size() && ((*text)[at] == ',' || (*text)[at] == ' ' || (*text)[at] == '}')) ++at;
+  }
+  return out;
+}
+
+void note_annotations(const Module& module, MeshRefinement* refinement) {
+  for (const auto& c : module.computations()) {
+    for (const Instr* i : c->instrs()) {
+      if (auto s = spelling_of(*i)) refinement->note(*s);
+    }
+  }
+  // Reshapes may need an axis in parts: where a dimension of several factors is cut.
+  for (const auto& c : module.computations()) {
+    for (const Instr* i : c->instrs()) {
+      if (i->opcode != Opcode::kReshape || i->shape.rank() == i->operand(0)->shape.rank()) continue;
+      bool merges = i->shape.rank() < i->operand(0)->shape.rank();
+      Shape fine = merges ? i->operand(0)->shape : i->shape;
+      for (int d = 0; d + 1 < fine.rank(); ++d) {
+        if (fine.dim(d) > 1 && fine.dim(d + 1) > 1) refinement->note_factor_boundary(fine.dim(d), fine.dim(d + 1));
+      }
+    }
+  }
+  refinement->finish();
+}
+
+void write_annotations(Module* module, const ShardingTable& shardings) {
+  Context& context = module->context();
+  absl::flat_hash_map<Sharding, const ShardingSpelling*> spelled;
+  const auto spelling = [&](Sharding s) {
+    const ShardingSpelling*& memo = spelled[s];
+    if (memo == nullptr) memo = context.spelling(spell(s));
+    return memo;
+  };
+  for (const auto& c : module->computations()) {
+    for (Instr* i : c->instrs()) {
+      absl::Span<const Sharding> leaves = shardings.of(*i);
+      if (leaves.empty()) continue;
+      if (!i->shape.is_tuple()) {
+        i->annotation = leaves[0] ? spelling(leaves[0]) : nullptr;
+        continue;
+      }
+      ShardingSpelling tuple;
+      tuple.kind = ShardingSpelling::Kind::kTuple;
+      for (Sharding s : leaves) tuple.elements.push_back(s ? *spelling(s) : ShardingSpelling());
+      i->annotation = context.spelling(tuple);
+    }
+  }
+}
+
+int leaf_offset(Shape tuple, int index) {
+  int at = 0;
+  for (int k = 0; k < index; ++k) at += tuple.element(k).num_leaves();
+  return at;
+}
+
+}  // namespace gspmd
