@@ -1,0 +1,31 @@
+#include "cli/compile.h"
+#include "cli/program_io.h"
+
+namespace gspmd::cli {
+
+Command add_propagate(CLI::App* app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = app->add_subcommand("propagate", "Complete the shardings: the same program with one on every instruction");
+  add_input(command, o.get());
+  add_output(command, o.get());
+  add_partitioning(command, o.get());
+  command->footer("Example:\n  gspmd propagate model.hlo -o model.completed.hlo");
+  return {command, [o] {
+            Phases phases;
+            auto module = read_program(*o, &phases);
+            annotate(*o, module.get());
+            CompileOptions options = compile_options(*o);
+            MeshRefinement refinement(&module->context().shardings(), num_partitions_of(*module, options.num_partitions),
+                                      named_meshes_of(*module));
+            note_annotations(*module, &refinement);
+            RuleCache rules;
+            Propagation completed = propagate(*module, refinement, rules, options.propagate);
+            phases.end("propagate");
+            write_annotations(module.get(), completed.shardings);
+            write_program(*o, *module, &phases);
+            if (o->time) phases.report();
+            return 0;
+          }};
+}
+
+}  // namespace gspmd::cli
