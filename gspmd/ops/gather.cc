@@ -17,10 +17,10 @@ Shape infer(const InferArgs& args) {
   if (a.index_vector_dim < 0 || a.index_vector_dim > indices.rank()) {
     refuse(kName, fmt::format("index_vector_dim {} of {}", a.index_vector_dim, to_string(indices)), "at most the rank");
   }
-  check_dims(a.collapsed_slice_dims, x.rank(), kName, "collapsed_slice_dims");
+  check_apart(a.collapsed_slice_dims, a.operand_batching_dims, x.rank(), kName,
+              "collapsed_slice_dims and operand_batching_dims");
   check_dims(a.start_index_map, x.rank(), kName, "start_index_map");
-  check_dims(a.operand_batching_dims, x.rank(), kName, "operand_batching_dims");
-  check_dims(a.start_indices_batching_dims, indices.rank(), kName, "start_indices_batching_dims");
+  check_batching(x, a.operand_batching_dims, indices, a.start_indices_batching_dims, a.index_vector_dim, kName);
   int64_t numbers = a.index_vector_dim == indices.rank() ? 1 : indices.dim(static_cast<int>(a.index_vector_dim));
   check_equal(numbers, static_cast<int64_t>(a.start_index_map.size()), kName, "the index vectors' length and start_index_map's");
   check_equal(static_cast<int64_t>(a.slice_sizes.size()), x.rank(), kName, "slice_sizes' entries and the operand's rank");
@@ -77,7 +77,8 @@ const Rule* rule(const Instr& instr, Arena& arena) {
       r.parallel({d, kNone}, result_dim);
       continue;
     }
-    if (a.slice_sizes[d] != 1) continue;
+    // Without an index every slice has the first element, and the shards that do not hold it would have to know.
+    if (a.slice_sizes[d] != 1 || !a.start_index_map.contains(d)) continue;
     Factor f;
     f.kind = FactorKind::kIndexed;
     f.propagates = false;

@@ -28,10 +28,8 @@ class Reshape {
       int64_t a = from_.dim(i++), b = to_.dim(j++);
       while (a != b) {
         if (a < b) {
-          if (i == from_.rank()) return r_.build();  // empty arrays
           a *= from_.dim(i++);
         } else {
-          if (j == to_.rank()) return r_.build();
           b *= to_.dim(j++);
         }
       }
@@ -95,7 +93,12 @@ class Reshape {
   Shape from_, to_;
 };
 
-const Rule* rule(const Instr& instr, Arena& arena) { return Reshape(instr, arena).rule(); }
+const Rule* no_factors(const Instr& instr, Arena& arena) { return RuleBuilder(instr, arena).build(); }
+
+// Sizes of an empty array do not say which elements correspond: there are none.
+const Rule* rule(const Instr& instr, Arena& arena) {
+  return instr.shape.num_elements() == 0 ? no_factors(instr, arena) : Reshape(instr, arena).rule();
+}
 
 void verify_reshape(const Instr& i) {
   Shape from = i.operand(0)->shape;
@@ -127,8 +130,6 @@ const Rule* bitcast_convert_rule(const Instr& instr, Arena& arena) {
   for (int d = 0; d < shared; ++d) r.parallel({d}, d);
   return r.build();
 }
-
-const Rule* no_factors(const Instr& instr, Arena& arena) { return RuleBuilder(instr, arena).build(); }
 
 constexpr Field kReshapeFields[] = {field<&ReshapeAttrs::inferred_dimension>("inferred_dimension", FieldKind::kInt)};
 

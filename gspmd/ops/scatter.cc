@@ -12,6 +12,28 @@ namespace {
 
 constexpr std::string_view kName = "scatter";
 
+// Scatter dimensions of the updates are those of the indices; windows fit into the operand.
+void check_updates(const ScatterAttrs& a, Shape x, Shape indices, Shape updates) {
+  int64_t u = 0;
+  for (int d = 0; d < indices.rank(); ++d) {
+    if (d == a.index_vector_dim) continue;
+    while (a.update_window_dims.contains(u)) ++u;
+    check_equal(indices.dim(d), updates.dim(static_cast<int>(u)), kName,
+                fmt::format("dimension {} of the indices and {} of the updates", d, u));
+    ++u;
+  }
+  size_t window = 0;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (a.inserted_window_dims.contains(d) || a.input_batching_dims.contains(d)) continue;
+    int64_t w = a.update_window_dims[window++];
+    if (updates.dim(static_cast<int>(w)) <= x.dim(d)) continue;
+    refuse(kName,
+           fmt::format("update dimension {} has {} elements, dimension {} of the operand {}", w,
+                       updates.dim(static_cast<int>(w)), d, x.dim(d)),
+           "windows must fit");
+  }
+}
+
 Shape infer(const InferArgs& args) {
   size_t n = args.operands.size() / 2;
   if (args.operands.size() != 2 * n + 1) {
@@ -25,9 +47,9 @@ Shape infer(const InferArgs& args) {
   if (a.index_vector_dim < 0 || a.index_vector_dim > indices.rank()) {
     refuse(kName, fmt::format("index_vector_dim {} of {}", a.index_vector_dim, to_string(indices)), "at most the rank");
   }
-  check_dims(a.inserted_window_dims, x.rank(), kName, "inserted_window_dims");
   check_dims(a.scatter_dims_to_operand_dims, x.rank(), kName, "scatter_dims_to_operand_dims");
-  check_dims(a.input_batching_dims, x.rank(), kName, "input_batching_dims");
+  check_apart(a.inserted_window_dims, a.input_batching_dims, x.rank(), kName,
+              "inserted_window_dims and input_batching_dims");
   int64_t numbers = a.index_vector_dim == indices.rank() ? 1 : indices.dim(static_cast<int>(a.index_vector_dim));
   check_equal(numbers, static_cast<int64_t>(a.scatter_dims_to_operand_dims.size()), kName,
               "the index vectors' length and scatter_dims_to_operand_dims'");
@@ -38,6 +60,8 @@ Shape infer(const InferArgs& args) {
   check_equal(x.rank(), window + static_cast<int64_t>(a.inserted_window_dims.size() + a.input_batching_dims.size()), kName,
               "the operand's rank and window plus inserted plus batching dimensions");
   check_dims(a.update_window_dims, updates.rank(), kName, "update_window_dims");
+  check_batching(x, a.input_batching_dims, indices, a.scatter_indices_batching_dims, a.index_vector_dim, kName);
+  check_updates(a, x, indices, updates);
   std::vector<Shape> results;
   for (size_t k = 0; k < n; ++k) results.push_back(args.operands[k].plain());
   return one_or_tuple(args.context, results);
@@ -58,7 +82,9 @@ class Builder {
     for (int d = 0; d < x_.rank(); ++d) {
       if (a_.input_batching_dims.contains(d)) continue;
       if (a_.inserted_window_dims.contains(d)) {
-        on_operands(FactorKind::kIndexed, d, kNone);
+        // Without an index all updates go to the first element.
+        bool indexed = a_.scatter_dims_to_operand_dims.contains(d);
+        on_operands(indexed ? FactorKind::kIndexed : FactorKind::kWhole, d, kNone);
         continue;
       }
       int64_t u = a_.update_window_dims[window++];

@@ -52,6 +52,32 @@ void check_equal(int64_t a, int64_t b, std::string_view op, std::string_view wha
   if (a != b) refuse(op, fmt::format("{}: sizes {} and {} must be equal", what, a, b));
 }
 
+void check_apart(absl::Span<const int64_t> a, absl::Span<const int64_t> b, int rank,
+                 std::string_view op, std::string_view fields) {
+  DimVector both(a.begin(), a.end());
+  both.insert(both.end(), b.begin(), b.end());
+  check_dims(both, rank, op, fields);
+}
+
+void check_batching(Shape operand, absl::Span<const int64_t> operand_dims, Shape indices,
+                    absl::Span<const int64_t> indices_dims, int64_t index_vector_dim,
+                    std::string_view op) {
+  check_dims(operand_dims, operand.rank(), op, "batching dimensions of the operand");
+  check_dims(indices_dims, indices.rank(), op, "batching dimensions of the indices");
+  check_equal(static_cast<int64_t>(operand_dims.size()), static_cast<int64_t>(indices_dims.size()),
+              op, "batching dimensions of operand and indices");
+  for (size_t k = 0; k < operand_dims.size(); ++k) {
+    if (indices_dims[k] == index_vector_dim) {
+      refuse(op, fmt::format("batching dimension {} of the indices is index_vector_dim",
+                             indices_dims[k]));
+    }
+    check_equal(operand.dim(static_cast<int>(operand_dims[k])),
+                indices.dim(static_cast<int>(indices_dims[k])), op,
+                fmt::format("batching dimensions {} of the operand and {} of the indices",
+                            operand_dims[k], indices_dims[k]));
+  }
+}
+
 void Sizes::insert(int64_t at, int64_t size) {
   uint64_t low = dynamic_ & ((uint64_t{1} << at) - 1);
   dynamic_ = low | ((dynamic_ ^ low) << 1);

@@ -31,6 +31,16 @@ void check_same_sizes(const InferArgs& args, int begin, int end, std::string_vie
 // The sizes of two dimensions that are one index must agree.
 void check_equal(int64_t a, int64_t b, std::string_view op, std::string_view what);
 
+// Two lists that name different dimensions of one tensor.
+void check_apart(absl::Span<const int64_t> a, absl::Span<const int64_t> b, int rank,
+                 std::string_view op, std::string_view fields);
+
+// Batching dimensions of gather and scatter: those of the operand and those of the indices pair in
+// order.
+void check_batching(Shape operand, absl::Span<const int64_t> operand_dims, Shape indices,
+                    absl::Span<const int64_t> indices_dims, int64_t index_vector_dim,
+                    std::string_view op);
+
 // Collects a result's sizes, together with which of them are dynamic.
 class Sizes {
  public:
