@@ -44,6 +44,9 @@ void add_partitioning(CLI::App* command, Options* o) {
                    "let completion choose shardings of entry parameters, results or both")
       ->delimiter(',')
       ->check(CLI::IsMember({"parameters", "output"}));
+  command->add_option("--stop-after", o->stop_after,
+                      "write the program as it is after a stage: import, propagate, reconcile, "
+                      "optimize-reshards, localize, clean-up");
   command->add_option("--dump-dir", o->dump_dir,
                       "write the program after each stage into this folder");
   command->add_option("--stats", o->stats_file,
