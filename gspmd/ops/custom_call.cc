@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -53,11 +54,13 @@ constexpr Target kTargets[] = {
     {"TopK", batch_but_last},
 };
 
-std::vector<std::vector<std::string>> tensors_of(const std::string& text) {
+// "a b, b c" is two tensors of two dimensions each. Empty text is one scalar, or no tensor where none is `wanted`.
+std::vector<std::vector<std::string>> tensors_of(const std::string& text, int wanted) {
   std::vector<std::vector<std::string>> out;
-  std::stringstream tensors(text);
-  for (std::string one; std::getline(tensors, one, ',');) {
-    std::stringstream words(one);
+  if (wanted == 0 && text.find_first_not_of(' ') == std::string::npos) return out;
+  for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.find(',', begin);
+    std::stringstream words(text.substr(begin, end == std::string::npos ? end : end - begin));
     out.emplace_back();
     for (std::string word; words >> word;) out.back().push_back(word);
   }
@@ -94,33 +97,58 @@ bool is_annotation_target(std::string_view target) {
   return target == "Sharding" || target == "xla.sdy.FuncResultSharding";
 }
 
+namespace {
+
+using Words = std::vector<std::vector<std::string>>;  // for each tensor, a name for each dimension
+
+// Sizes of the named factors; throws where the text does not fit the call's tensors.
+std::map<std::string, int64_t> factor_sizes(std::string_view text, const Words& words, absl::Span<const Shape> tensors) {
+  if (words.size() != tensors.size()) {
+    throw Error(fmt::format("the rule \"{}\" has {} operands and results, the call has {}", text, words.size(),
+                            tensors.size()));
+  }
+  std::map<std::string, int64_t> sizes;
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    int rank = tensors[t].is_array() ? tensors[t].rank() : 0;
+    if (static_cast<int>(words[t].size()) != rank) {
+      throw Error(fmt::format("the rule \"{}\" names {} dimensions of {}", text, words[t].size(), to_string(tensors[t])),
+                  "one name for each dimension");
+    }
+    for (int d = 0; d < rank; ++d) {
+      auto [at, added] = sizes.try_emplace(words[t][d], tensors[t].dim(d));
+      if (at->second == tensors[t].dim(d)) continue;
+      throw Error(fmt::format("the rule \"{}\": {} has {} elements in one tensor and {} in {}", text, words[t][d],
+                              at->second, tensors[t].dim(d), to_string(tensors[t])),
+                  "dimensions of one name have one size");
+    }
+  }
+  return sizes;
+}
+
+}  // namespace
+
 const Rule* rule_from_text(const Instr& instr, std::string_view text, Arena& arena) {
   size_t arrow = text.find("->");
   if (arrow == std::string_view::npos) {
     throw Error(fmt::format("the rule \"{}\" has no ->", text), "write it as \"a b, b c -> a c\"");
   }
-  auto tensors = tensors_of(std::string(text.substr(0, arrow)));
-  auto results = tensors_of(std::string(text.substr(arrow + 2)));
-  if (static_cast<int>(tensors.size()) != instr.num_operands()) {
-    throw Error(fmt::format("the rule \"{}\" has {} operands, the call has {}", text, tensors.size(), instr.num_operands()));
-  }
-  tensors.insert(tensors.end(), results.begin(), results.end());
+  Words words = tensors_of(std::string(text.substr(0, arrow)), instr.num_operands());
+  Words results = tensors_of(std::string(text.substr(arrow + 2)), instr.shape.num_leaves());
+  std::vector<Shape> tensors;
+  for (const Instr* o : instr.operands) tensors.push_back(o->shape);
+  for_each_leaf(instr.shape, [&](Shape leaf, int) { tensors.push_back(leaf); });
+  std::set<std::string> kept;
+  for (const auto& one : results) kept.insert(one.begin(), one.end());
+  words.insert(words.end(), results.begin(), results.end());
   RuleBuilder r(instr, arena);
   std::map<std::string, FactorId> factors;
-  for (size_t t = 0; t < tensors.size(); ++t) {
-    for (size_t d = 0; d < tensors[t].size(); ++d) {
-      auto [it, is_new] = factors.try_emplace(tensors[t][d], 0);
-      if (is_new) {
-        Factor f;
-        f.size = t < static_cast<size_t>(instr.num_operands()) ? instr.operand(static_cast<int>(t))->shape.dim(static_cast<int>(d)) : 1;
-        bool in_result = std::any_of(results.begin(), results.end(), [&](const auto& words) {
-          return std::find(words.begin(), words.end(), tensors[t][d]) != words.end();
-        });
-        if (!in_result) f.kind = FactorKind::kReduce;
-        if (!in_result) f.combiner = Combiner::kSum;
-        it->second = r.add(f);
-      }
-      r.place(it->second, static_cast<int>(t), static_cast<int64_t>(d));
+  for (const auto& [name, size] : factor_sizes(text, words, tensors)) {
+    Factor sum{.kind = FactorKind::kReduce, .combiner = Combiner::kSum, .size = size};
+    factors[name] = r.add(kept.contains(name) ? Factor{.size = size} : sum);
+  }
+  for (size_t t = 0; t < words.size(); ++t) {
+    for (size_t d = 0; d < words[t].size(); ++d) {
+      r.place(factors[words[t][d]], static_cast<int>(t), static_cast<int64_t>(d));
     }
   }
   return r.build();

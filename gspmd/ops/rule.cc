@@ -111,10 +111,14 @@ FactorId RuleBuilder::add(Factor factor) {
   return static_cast<FactorId>(factors_.size() - 1);
 }
 
-void RuleBuilder::place(FactorId f, int tensor, int64_t d) {
+void RuleBuilder::check_place(int tensor, int64_t d) const {
   GSPMD_CHECK(tensor >= 0 && tensor < static_cast<int>(tensors_.size()), describe(instr_));
   GSPMD_CHECK(tensors_[tensor].is_array() && d >= 0 && d < tensors_[tensor].rank(),
               describe(instr_));
+}
+
+void RuleBuilder::place(FactorId f, int tensor, int64_t d) {
+  check_place(tensor, d);
   entries_.push_back({tensor_begin_[tensor] + static_cast<uint32_t>(d), f});
 }
 
@@ -129,6 +133,7 @@ FactorId RuleBuilder::add_on(Factor factor, absl::Span<const int64_t> operand_di
     if (tensors_[result(i)].is_array()) places.emplace_back(result(i), result_dim);
   }
   GSPMD_CHECK(!places.empty(), describe(instr_));
+  for (auto [t, d] : places) check_place(t, d);
   bool by_result = factor.kind == FactorKind::kWindow || factor.kind == FactorKind::kIndexed;
   auto [tensor, dim] = by_result ? places.back() : places.front();
   factor.size = tensors_[tensor].dim(static_cast<int>(dim));

@@ -106,6 +106,7 @@ class RuleBuilder {
   const Rule* build();
 
  private:
+  void check_place(int tensor, int64_t d) const;
   FactorId add_on(Factor factor, absl::Span<const int64_t> operand_dims, int64_t result_dim);
   struct Entry {
     uint32_t tensor_dim;
