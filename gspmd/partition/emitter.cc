@@ -256,6 +256,7 @@ Computation* ReducerPool::get(Combiner combiner, ElementType type) {
   if (made != nullptr) return made;
   Context& context = module_.context();
   made = module_.add_computation(fmt::format("{}_{}", to_string(combiner), name_of(type)));
+  all_.push_back(made);
   Shape shape = context.scalar(type);
   Instr* a = module_.add(made, Opcode::kParameter, shape, {}, context.attrs(ParameterAttrs{0}), "a");
   Instr* b = module_.add(made, Opcode::kParameter, shape, {}, context.attrs(ParameterAttrs{1}), "b");

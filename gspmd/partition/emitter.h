@@ -21,9 +21,11 @@ class ReducerPool {
  public:
   explicit ReducerPool(Module* module) : module_(*module) {}
   Computation* get(Combiner combiner, ElementType type);
+  const std::vector<Computation*>& all() const { return all_; }  // in the order of making
 
  private:
   Module& module_;
+  std::vector<Computation*> all_;
   absl::flat_hash_map<std::pair<Combiner, ElementType>, Computation*> made_;
 };
 

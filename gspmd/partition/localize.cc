@@ -2,6 +2,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
+
 #include "gspmd/partition/handler.h"
 #include "gspmd/partition/lower_reshard.h"
 #include "gspmd/partition/manual.h"
@@ -132,6 +134,15 @@ void clone_computation(const Computation& from, Module* out, Computation* to,
   to->set_root(copies.at(from.root()));
 }
 
+// Callees stand before their callers.
+void put_first(const std::vector<Computation*>& first, Module* m) {
+  std::vector<Computation*> order = first;
+  for (const auto& c : m->computations()) {
+    if (std::find(first.begin(), first.end(), c.get()) == first.end()) order.push_back(c.get());
+  }
+  m->set_computations(order);
+}
+
 void set_header(const PartitionState& s, Module* out) {
   const ModuleAttrs& from = s.module.attrs;
   out->attrs = from;
@@ -176,6 +187,7 @@ std::unique_ptr<Module> localize(PartitionState& state) {
     callees[c.get()] = to;
     if (c.get() == state.module.entry()) out->set_entry(to);
   }
+  put_first(reducers.all(), out.get());
   set_header(state, out.get());
   return out;
 }
