@@ -42,6 +42,7 @@ void HloParser::attribute(Scope& scope, Draft* d) {
   if (name.empty()) lex_.fail_here("an attribute");
   lex_.take('=');
   const OpDef& op = *d->def;
+  if (name == "all_reduce_id") name = "channel_id";  // in old dumps
   for (size_t k = 0; k < op.fields.size(); ++k) {
     if (op.fields[k].name != name) continue;
     if (d->fields_seen >> k & 1) lex_.fail(at, fmt::format("a second {}=", name));
@@ -133,12 +134,6 @@ bool HloParser::old_attribute(Draft* d, std::string_view name) {
   }
   if (name == "opaque") {
     d->extras.backend_config = context_.arena().text(lex_.raw_string());
-    return true;
-  }
-  if (name != "all_reduce_id") return false;
-  for (const Field& f : d->def->fields) {
-    if (f.name != "channel_id") continue;
-    field(f, d->attrs);
     return true;
   }
   return false;

@@ -21,30 +21,28 @@ void append_nan(std::string* out, ElementType type, uint64_t bits) {
   const uint64_t standard = float_bits(type, std::nan(""));
   const uint64_t mantissa = bits & ((uint64_t{1} << f.mantissa_bits) - 1);
   const bool ieee = f.nan == FloatFormat::Nan::kIeee;
-  const bool negative = ieee && (bits >> (f.exponent_bits + f.mantissa_bits) & 1);
+  const bool signed_nan = f.has_sign && f.nan != FloatFormat::Nan::kNegativeZero;
+  const bool negative = signed_nan && (bits >> (f.exponent_bits + f.mantissa_bits) & 1);
   *out += negative ? "-nan" : "nan";
   const uint64_t standard_mantissa = standard & ((uint64_t{1} << f.mantissa_bits) - 1);
   if (ieee && mantissa != standard_mantissa) *out += fmt::format("(0x{:x})", mantissa);
 }
 
-// The shortest decimal that reads back as the same bits of `type`.
+// A decimal that reads back as the same bits of `type`: the shortest one, or as many digits as XLA
+// prints for f16 and bf16. Narrower types are printed exactly, so that 448 is 448 and not 4e+02.
 void append_decimal(std::string* out, ElementType type, double value) {
   char text[40];
-  std::to_chars_result end{text, std::errc()};
+  char* end = text + sizeof text;
+  std::to_chars_result result{};
   if (type == ElementType::kF64) {
-    end = std::to_chars(text, text + sizeof text, value);
-  } else if (type == ElementType::kF32) {
-    end = std::to_chars(text, text + sizeof text, static_cast<float>(value));
+    result = std::to_chars(text, end, value);
+  } else if (type == ElementType::kF16 || type == ElementType::kBF16) {
+    int digits = type == ElementType::kF16 ? 5 : 4;
+    result = std::to_chars(text, end, value, std::chars_format::general, digits);
   } else {
-    const uint64_t bits = float_bits(type, value);
-    for (int digits = 1; digits <= 9; ++digits) {
-      end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits);
-      double back = 0;
-      std::from_chars(text, end.ptr, back);
-      if (float_bits(type, back) == bits) break;
-    }
+    result = std::to_chars(text, end, static_cast<float>(value));
   }
-  out->append(text, end.ptr);
+  out->append(text, result.ptr);
 }
 
 void append_float(std::string* out, ElementType type, uint64_t bits) {
