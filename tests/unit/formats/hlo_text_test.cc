@@ -80,7 +80,7 @@ const Case kCases[] = {
      "c = f16[2] constant({0.099976, 65504})\nd = f64[] constant(1e-300)\ne1 = f32[2] "
      "constant({-0, 0})",
      "a = f32[6]{0} constant({0.1, -0.0, 1234567.9, 3.4028235e+38, inf, -inf})\nb = bf16[] "
-     "constant(3.14)\n"
+     "constant(3.141)\n"
      "c = f16[2]{0} constant({0.099976, 65504})\nd = f64[] constant(1e-300)\n"
      "e1 = f32[2]{0} constant({-0.0, 0})\n"},
     {"small_floats",
