@@ -20,6 +20,9 @@ int run(const std::vector<Command>& commands) {
       if (c.app->parsed()) return c.run();
     }
     return kUsage;
+  } catch (const UsageError& e) {
+    fmt::print(stderr, "{}\n", e.render());
+    return kUsage;
   } catch (const Error& e) {
     fmt::print(stderr, "{}\n", e.render());
     return kWrong;

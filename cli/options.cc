@@ -44,6 +44,9 @@ void add_partitioning(CLI::App* command, Options* o) {
                    "let completion choose shardings of entry parameters, results or both")
       ->delimiter(',')
       ->check(CLI::IsMember({"parameters", "output"}));
+}
+
+void add_pipeline(CLI::App* command, Options* o) {
   command->add_option("--stop-after", o->stop_after,
                       "write the program as it is after a stage: import, propagate, reconcile, "
                       "optimize-reshards, localize, clean-up");
@@ -51,6 +54,12 @@ void add_partitioning(CLI::App* command, Options* o) {
                       "write the program after each stage into this folder");
   command->add_option("--stats", o->stats_file,
                       "write figures of the result as JSON into this file");
+  command
+      ->add_option("--replica-groups", o->replica_groups,
+                   "how groups that the program wrote over a mesh are printed: as iota and lists, "
+                   "or as written")
+      ->check(CLI::IsMember({"iota", "as-written"}))
+      ->capture_default_str();
 }
 
 void add_execution(CLI::App* command, Options* o) {

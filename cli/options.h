@@ -3,15 +3,24 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "gspmd/base/error.h"
+
 namespace gspmd::cli {
 
+// The command line is wrong in a way that only the program shows: exit code 2, not 1.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
 // What every command may be given. A command shows only the groups that mean something to it:
-//   add_input, add_output, add_partitioning, add_execution.
+//   add_input, add_output, add_partitioning, add_pipeline, add_execution.
 struct Options {
   std::string input;          // file, or "-" = standard input
   std::string output = "-";   // file, or "-" = standard output
@@ -28,7 +37,7 @@ struct Options {
   std::vector<std::string> propagation_to;  // "parameters", "output"
   std::string stop_after;
   std::string dump_dir;
-  std::string replica_groups = "iota";  // or "mesh"
+  std::string replica_groups = "iota";  // or "as-written"
 
   uint64_t seed = 0;
   std::vector<std::string> inputs;  // .npy, one for each parameter
@@ -38,6 +47,7 @@ struct Options {
 void add_input(CLI::App* command, Options* o);
 void add_output(CLI::App* command, Options* o);
 void add_partitioning(CLI::App* command, Options* o);
+void add_pipeline(CLI::App* command, Options* o);
 void add_execution(CLI::App* command, Options* o);
 
 // Milliseconds of named phases, for --time and --stats.

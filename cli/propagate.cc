@@ -1,3 +1,4 @@
+#include "cli/annotate.h"
 #include "cli/compile.h"
 #include "cli/program_io.h"
 
@@ -5,7 +6,8 @@ namespace gspmd::cli {
 
 Command add_propagate(CLI::App* app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app->add_subcommand("propagate", "Complete the shardings: the same program with one on every instruction");
+  CLI::App* command = app->add_subcommand(
+      "propagate", "Complete the shardings: the same program with one on every instruction");
   add_input(command, o.get());
   add_output(command, o.get());
   add_partitioning(command, o.get());
@@ -15,7 +17,8 @@ Command add_propagate(CLI::App* app) {
             auto module = read_program(*o, &phases);
             annotate(*o, module.get());
             CompileOptions options = compile_options(*o);
-            MeshRefinement refinement(&module->context().shardings(), num_partitions_of(*module, options.num_partitions),
+            MeshRefinement refinement(&module->context().shardings(),
+                                      num_partitions_of(*module, options.num_partitions),
                                       named_meshes_of(*module));
             note_annotations(*module, &refinement);
             RuleCache rules;

@@ -1,0 +1,162 @@
+"""The command's contract: formats, exit codes, diagnostics, annotations, dumps, figures."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GSPMD = os.environ.get("GSPMD_BIN", str(ROOT / "build/dev/gspmd"))
+
+PROGRAM = """HloModule m, num_partitions=8
+ENTRY e {
+  x = f32[16,8] parameter(0), sharding={devices=[8,1]<=[8]}
+  w = f32[8,4] parameter(1)
+  ROOT y = f32[16,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
+def gspmd(*args, stdin=None):
+    return subprocess.run([GSPMD, *map(str, args)], input=stdin, capture_output=True, text=True)
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "in.hlo"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_convert_reads_and_writes_streams():
+    run = gspmd("convert", "-", stdin=PROGRAM)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("HloModule m, num_partitions=8\n\nENTRY e {\n  x = f32[16,8]{1,0}")
+    assert gspmd("convert", "-", stdin=run.stdout).stdout == run.stdout
+
+
+def test_diagnostic(tmp_path):
+    path = tmp_path / "bad.hlo"
+    path.write_text(PROGRAM.replace("dot(", "dott("))
+    run = gspmd("convert", path)
+    assert run.returncode == 1
+    assert run.stderr == (
+        f"{path}:5:22: error: 'dott' is no opcode\n"
+        "    ROOT y = f32[16,4] dott(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        "                      ^\n"
+        "  hint: did you mean 'dot'?\n"
+    )
+    assert run.stdout == ""
+
+
+def test_missing_file():
+    run = gspmd("convert", "/nonexistent.hlo")
+    assert run.returncode == 1
+    assert run.stderr == "error: /nonexistent.hlo: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        ["explode"],
+        ["convert"],
+        ["convert", "-", "--format", "docx"],
+        ["partition", "IN", "--num-partitions", "0"],
+        ["partition", "IN", "--stop-after", "lunch"],
+        ["partition", "IN", "--mesh", "x"],
+        ["partition", "IN", "--mesh", "x=2,x=2"],
+        ["partition", "IN", "--annotate", "w"],
+        ["partition", "IN", "--annotate", "nobody={replicated}"],
+        ["partition", "IN", "--annotate", "w={replicate}"],
+        ["partition", "IN", "--annotate", "w=[{x},{}]"],
+        ["partition", "IN", "--mesh", "x=8", "--annotate", "w=[{z},{}]"],
+        ["partition", "IN", "--allow-propagation-to", "everything"],
+    ],
+)
+def test_wrong_usage(program, args):
+    run = gspmd(*[program if a == "IN" else a for a in args])
+    assert run.returncode == 2, run.stderr
+    assert run.stderr != "" and run.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["", "convert", "partition", "propagate", "stats"])
+def test_help(command):
+    run = gspmd(*command.split(), "--help")
+    assert run.returncode == 0
+    assert "gspmd" in run.stdout
+
+
+def test_warnings_are_quiet_on_demand(tmp_path):
+    path = tmp_path / "in.hlo"
+    path.write_text("HloModule m\nENTRY e {\n  x = f32[4] parameter(0), odd=1\n}\n")
+    said = (
+        f"{path}:3:28: warning: the attribute 'odd' of 'parameter' is unknown and kept as it is\n"
+    )
+    assert gspmd("convert", path).stderr == said
+    assert gspmd("convert", path, "--quiet").stderr == ""
+
+
+def test_time(program):
+    run = gspmd("convert", program, "--time")
+    assert [line.split()[0] for line in run.stderr.splitlines()] == ["parse", "print", "total"]
+
+
+def test_other_formats_are_told_from_content(tmp_path):
+    path = tmp_path / "program.txt"
+    path.write_text("module @jit_f {\n}\n")
+    run = gspmd("convert", path)
+    assert run.returncode == 1 and "StableHLO" in run.stderr
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "w={devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}",
+        "1=[{},{y}]",
+        '%w=<@mesh, [{}, {"y"}]>',
+    ],
+)
+def test_annotate(program, annotation):
+    run = gspmd("propagate", program, "--mesh", "x=2,y=4", "--annotate", annotation)
+    assert run.returncode == 0, run.stderr
+    w = next(line for line in run.stdout.splitlines() if line.strip().startswith("w = "))
+    assert "sharding={devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}" in w or "'y'" in w
+
+
+def test_annotation_replaces_the_programs(tmp_path):
+    path = tmp_path / "in.hlo"
+    sdy = 'frontend_attributes={xla.sdy.sharding="#sdy.sharding<@m, [{}, {\\"a\\"}]>"}'
+    meshes = 'frontend_attributes={xla.sdy.meshes={m = #sdy.mesh<["a"=8]>}}'
+    header = f"HloModule m, num_partitions=8, {meshes}"
+    path.write_text(
+        f"{header}\nENTRY e {{\n  x = f32[16,8] parameter(0), {sdy}\n  ROOT y = negate(x)\n}}\n"
+    )
+    run = gspmd("propagate", path, "--annotate", "x={devices=[8,1]<=[8]}")
+    assert run.returncode == 0, run.stderr
+    x = next(line for line in run.stdout.splitlines() if line.strip().startswith("x = "))
+    assert "devices=[8,1]<=[8]" in x and "xla.sdy" not in x
+
+
+def test_partition_writes_dumps_and_figures(program, tmp_path):
+    out, stats, dumps = tmp_path / "out.hlo", tmp_path / "stats.json", tmp_path / "dumps"
+    run = gspmd("partition", program, "-o", out, "--stats", stats, "--dump-dir", dumps)
+    assert run.returncode == 0, run.stderr
+    assert "f32[2,8]" in out.read_text()
+    figures = json.loads(stats.read_text())
+    assert figures["schema"] == 1 and figures["num_partitions"] == 8
+    assert set(figures["ms"]) == {"parse", "propagate", "partition", "optimize", "print", "total"}
+    assert figures["instructions"]["before"] == 3
+    names = sorted(p.name for p in dumps.iterdir())
+    assert names[0] == "00.import.hlo" and len(names) == 6
+    for path in dumps.iterdir():
+        assert gspmd("convert", path, "-o", tmp_path / "again.hlo").returncode == 0
+
+
+@pytest.mark.parametrize("stage", ["import", "propagate", "reconcile", "optimize-reshards"])
+def test_stop_after(program, stage):
+    run = gspmd("partition", program, f"--stop-after={stage}")
+    assert run.returncode == 0, run.stderr
+    assert "f32[16,8]" in run.stdout  # still global shapes
