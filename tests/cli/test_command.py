@@ -45,7 +45,7 @@ def test_diagnostic(tmp_path):
     assert run.stderr == (
         f"{path}:5:22: error: 'dott' is no opcode\n"
         "    ROOT y = f32[16,4] dott(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-        "                      ^\n"
+        "                       ^\n"
         "  hint: did you mean 'dot'?\n"
     )
     assert run.stdout == ""
