@@ -59,6 +59,10 @@ struct OpDef {
 const OpDef& def(Opcode op);
 inline const OpDef& def(const Instr& i) { return def(i.opcode); }
 
+// The shape of op's result: inferred, or else the stated one. Throws Error (without place), also where the number of operands
+// is wrong.
+Shape infer_shape(Opcode op, const InferArgs& args);
+
 // Fresh attributes of the operator's kind with default values; null data for kNone.
 void* make_attrs(AttrsKind kind, Arena& arena);
 

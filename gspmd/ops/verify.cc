@@ -9,13 +9,12 @@
 namespace gspmd {
 namespace {
 
-void check_operand_count(const Module& m, const Instr& i, const OpDef& d) {
-  int n = i.num_operands();
+void check_operand_count(const OpDef& d, int n) {
   if (n >= d.min_operands && (d.max_operands < 0 || n <= d.max_operands)) return;
   std::string wanted = d.max_operands == d.min_operands ? fmt::format("{}", d.min_operands)
                        : d.max_operands < 0             ? fmt::format("at least {}", d.min_operands)
                                                         : fmt::format("{} to {}", d.min_operands, d.max_operands);
-  throw error_at(m, i, fmt::format("{} has {} operands, {} are needed", d.name, n, wanted));
+  throw Error(fmt::format("{} has {} operands, {} are needed", d.name, n, wanted));
 }
 
 // Old programs mix float types; the stated one stands.
@@ -89,10 +88,18 @@ void check_order(const Module& m) {
 
 }  // namespace
 
+Shape infer_shape(Opcode op, const InferArgs& args) {
+  const OpDef& d = def(op);
+  check_operand_count(d, static_cast<int>(args.operands.size()));
+  Shape shape = d.infer != nullptr ? d.infer(args) : args.stated;
+  if (shape) return shape;
+  throw Error(fmt::format("{}: the operands do not say what the result's shape is", d.name), "state it");
+}
+
 void verify(const Module& m, const Instr& i) {
   const OpDef& d = def(i);
-  check_operand_count(m, i, d);
   try {
+    check_operand_count(d, i.num_operands());
     check_shape(m, i, d);
     if (d.verify != nullptr) d.verify(i);
   } catch (Error& e) {
