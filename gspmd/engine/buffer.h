@@ -14,14 +14,16 @@
 
 namespace gspmd {
 
-// One array at run time: row-major, storage_bytes() per element (as Literal). Memory is shared until written:
-// `mutable_data` copies where another Buffer holds it too. Needs no Context: usable from any thread.
+// One array at run time: row-major, storage_bytes() per element (as Literal). Memory is shared
+// until written: `mutable_data` copies where another Buffer holds it too. Needs no Context: usable
+// from any thread.
 class Buffer {
  public:
   Buffer() = default;
   Buffer(ElementType type, absl::Span<const int64_t> dims);  // uninitialised
   static Buffer zeros(ElementType type, absl::Span<const int64_t> dims);
-  static Buffer from_literal(const Literal& literal);  // of an array; splats are expanded; elided is an Error
+  static Buffer from_literal(
+      const Literal& literal);  // of an array; splats are expanded; elided is an Error
 
   ElementType type() const { return type_; }
   const DimVector& dims() const { return dims_; }
@@ -29,6 +31,9 @@ class Buffer {
   int64_t size() const { return size_; }  // elements
   int64_t bytes() const { return size_ * storage_bytes(type_); }
   explicit operator bool() const { return data_ != nullptr; }
+
+  // Nobody else holds the memory: it may be written without a copy.
+  bool is_unique() const;
 
   const std::byte* raw() const { return data_.get(); }
   std::byte* mutable_raw();  // copies if shared
