@@ -13,9 +13,12 @@ Shape infer_tuple(const InferArgs& args) { return args.context.tuple(args.operan
 Shape infer_element(const InferArgs& args) {
   Shape tuple = args.operands[0];
   int64_t k = args.attrs.get<IndexAttrs>().index;
-  if (!tuple.is_tuple()) refuse("get-tuple-element", fmt::format("the operand is {}", to_string(tuple)), "a tuple is needed");
+  if (!tuple.is_tuple())
+    refuse("get-tuple-element", fmt::format("the operand is {}", to_string(tuple)),
+           "a tuple is needed");
   if (k < 0 || k >= static_cast<int64_t>(tuple.elements().size())) {
-    refuse("get-tuple-element", fmt::format("element {} of a tuple of {}", k, tuple.elements().size()));
+    refuse("get-tuple-element",
+           fmt::format("element {} of a tuple of {}", k, tuple.elements().size()));
   }
   return tuple.element(static_cast<int>(k));
 }
@@ -27,11 +30,13 @@ Shape root_shape(const Computation& c) { return c.root()->shape; }
 
 void check_parameters(std::string_view op, const Computation& c, absl::Span<const Shape> operands) {
   if (c.params().size() != operands.size()) {
-    refuse(op, fmt::format("{} has {} parameters and gets {} operands", c.name(), c.params().size(), operands.size()));
+    refuse(op, fmt::format("{} has {} parameters and gets {} operands", c.name(), c.params().size(),
+                           operands.size()));
   }
   for (size_t k = 0; k < operands.size(); ++k) {
     if (same(c.params()[k]->shape, operands[k])) continue;
-    refuse(op, fmt::format("parameter {} of {} is {} and gets {}", k, c.name(), to_string(c.params()[k]->shape), to_string(operands[k])));
+    refuse(op, fmt::format("parameter {} of {} is {} and gets {}", k, c.name(),
+                           to_string(c.params()[k]->shape), to_string(operands[k])));
   }
 }
 
@@ -47,7 +52,8 @@ Shape infer_while(const InferArgs& args) {
   check_parameters("while", *args.called[0], args.operands);
   check_parameters("while", *args.called[1], args.operands);
   if (!same(root_shape(*args.called[1]), state)) {
-    refuse("while", fmt::format("the body gives {} for a state {}", to_string(root_shape(*args.called[1])), to_string(state)));
+    refuse("while", fmt::format("the body gives {} for a state {}",
+                                to_string(root_shape(*args.called[1])), to_string(state)));
   }
   Shape cond = root_shape(*args.called[0]);
   if (!cond.is_scalar() || cond.type() != ElementType::kPred) {
@@ -58,17 +64,21 @@ Shape infer_while(const InferArgs& args) {
 
 Shape infer_conditional(const InferArgs& args) {
   if (args.called.empty() || args.operands.size() != args.called.size() + 1) {
-    refuse("conditional", fmt::format("{} branches and {} operands", args.called.size(), args.operands.size()),
+    refuse("conditional",
+           fmt::format("{} branches and {} operands", args.called.size(), args.operands.size()),
            "a predicate or index, then one operand for each branch");
   }
   Shape chooser = args.operands[0];
-  bool fits = chooser.is_scalar() && (chooser.type() == ElementType::kPred || chooser.type() == ElementType::kS32);
-  if (!fits) refuse("conditional", fmt::format("the chooser is {}", to_string(chooser)), "pred[] or s32[]");
+  bool fits = chooser.is_scalar() &&
+              (chooser.type() == ElementType::kPred || chooser.type() == ElementType::kS32);
+  if (!fits)
+    refuse("conditional", fmt::format("the chooser is {}", to_string(chooser)), "pred[] or s32[]");
   Shape result = root_shape(*args.called[0]);
   for (size_t k = 0; k < args.called.size(); ++k) {
     check_parameters("conditional", *args.called[k], args.operands.subspan(k + 1, 1));
     if (same(root_shape(*args.called[k]), result)) continue;
-    refuse("conditional", fmt::format("branch 0 gives {} and branch {} gives {}", to_string(result), k, to_string(root_shape(*args.called[k]))));
+    refuse("conditional", fmt::format("branch 0 gives {} and branch {} gives {}", to_string(result),
+                                      k, to_string(root_shape(*args.called[k]))));
   }
   return result;
 }
@@ -77,7 +87,8 @@ constexpr OpTraits kStructural = {.structural = true};
 constexpr OpTraits kInferable = {.shape_inferable = true, .structural = true};
 constexpr Field kIndexFields[] = {required(field<&IndexAttrs::index>("index", FieldKind::kInt))};
 constexpr Field kCallFields[] = {field<&CallAttrs::is_composite>("is_composite", FieldKind::kBool)};
-constexpr Field kAsyncFields[] = {field<&AsyncAttrs::execution_thread>("async_execution_thread", FieldKind::kString)};
+constexpr Field kAsyncFields[] = {
+    field<&AsyncAttrs::execution_thread>("async_execution_thread", FieldKind::kString)};
 constexpr Field kDomainFields[] = {required(field<&DomainAttrs::raw>("domain", FieldKind::kRaw))};
 constexpr Field kFusionFields[] = {
     required(field<&FusionAttrs::kind>("kind", FieldKind::kRaw)),
@@ -90,19 +101,35 @@ constexpr std::string_view kBranches[] = {"true_computation", "false_computation
 
 }  // namespace
 
-extern const OpDef kTupleDef = {.opcode = Opcode::kTuple, .name = "tuple", .min_operands = 0, .max_operands = -1, .traits = kInferable, .infer = infer_tuple};
+extern const OpDef kTupleDef = {.opcode = Opcode::kTuple,
+                                .name = "tuple",
+                                .min_operands = 0,
+                                .max_operands = -1,
+                                .traits = kInferable,
+                                .infer = infer_tuple};
 extern const OpDef kGetTupleElementDef = {.opcode = Opcode::kGetTupleElement,
                                           .name = "get-tuple-element",
                                           .attrs = AttrsKind::kIndexAttrs,
                                           .fields = kIndexFields,
                                           .traits = kInferable,
                                           .infer = infer_element};
-extern const OpDef kAddDependencyDef = {
-    .opcode = Opcode::kAddDependency, .name = "add-dependency", .min_operands = 2, .max_operands = 2, .traits = kInferable, .infer = infer_first};
-extern const OpDef kAfterAllDef = {
-    .opcode = Opcode::kAfterAll, .name = "after-all", .min_operands = 0, .max_operands = -1, .traits = kInferable, .infer = infer_token};
-extern const OpDef kOptimizationBarrierDef = {
-    .opcode = Opcode::kOptimizationBarrier, .name = "opt-barrier", .stablehlo = "optimization_barrier", .traits = kInferable, .infer = infer_first};
+extern const OpDef kAddDependencyDef = {.opcode = Opcode::kAddDependency,
+                                        .name = "add-dependency",
+                                        .min_operands = 2,
+                                        .max_operands = 2,
+                                        .traits = kInferable,
+                                        .infer = infer_first};
+extern const OpDef kAfterAllDef = {.opcode = Opcode::kAfterAll,
+                                   .name = "after-all",
+                                   .min_operands = 0,
+                                   .max_operands = -1,
+                                   .traits = kInferable,
+                                   .infer = infer_token};
+extern const OpDef kOptimizationBarrierDef = {.opcode = Opcode::kOptimizationBarrier,
+                                              .name = "opt-barrier",
+                                              .stablehlo = "optimization_barrier",
+                                              .traits = kInferable,
+                                              .infer = infer_first};
 extern const OpDef kDomainDef = {.opcode = Opcode::kDomain,
                                  .name = "domain",
                                  .attrs = AttrsKind::kDomainAttrs,
@@ -127,8 +154,11 @@ extern const OpDef kFusionDef = {.opcode = Opcode::kFusion,
                                  .called = kCalls,
                                  .traits = kStructural,
                                  .infer = infer_call};
-extern const OpDef kWhileDef = {
-    .opcode = Opcode::kWhile, .name = "while", .called = kWhileCalled, .traits = kInferable, .infer = infer_while};
+extern const OpDef kWhileDef = {.opcode = Opcode::kWhile,
+                                .name = "while",
+                                .called = kWhileCalled,
+                                .traits = kInferable,
+                                .infer = infer_while};
 extern const OpDef kConditionalDef = {.opcode = Opcode::kConditional,
                                       .name = "conditional",
                                       .stablehlo = "case",
@@ -146,7 +176,11 @@ extern const OpDef kAsyncStartDef = {.opcode = Opcode::kAsyncStart,
                                      .fields = kAsyncFields,
                                      .called = kCalls,
                                      .traits = kStructural};
-extern const OpDef kAsyncUpdateDef = {.opcode = Opcode::kAsyncUpdate, .name = "async-update", .max_operands = -1, .traits = kStructural};
-extern const OpDef kAsyncDoneDef = {.opcode = Opcode::kAsyncDone, .name = "async-done", .traits = kStructural};
+extern const OpDef kAsyncUpdateDef = {.opcode = Opcode::kAsyncUpdate,
+                                      .name = "async-update",
+                                      .max_operands = -1,
+                                      .traits = kStructural};
+extern const OpDef kAsyncDoneDef = {
+    .opcode = Opcode::kAsyncDone, .name = "async-done", .traits = kStructural};
 
 }  // namespace gspmd

@@ -54,7 +54,8 @@ constexpr Target kTargets[] = {
     {"TopK", batch_but_last},
 };
 
-// "a b, b c" is two tensors of two dimensions each. Empty text is one scalar, or no tensor where none is `wanted`.
+// "a b, b c" is two tensors of two dimensions each. Empty text is one scalar, or no tensor where
+// none is `wanted`.
 std::vector<std::vector<std::string>> tensors_of(const std::string& text, int wanted) {
   std::vector<std::vector<std::string>> out;
   if (wanted == 0 && text.find_first_not_of(' ') == std::string::npos) return out;
@@ -75,10 +76,12 @@ constexpr Field kFields[] = {
     field<&CustomCallAttrs::operand_precision>("operand_precision", FieldKind::kRaw),
     field<&CustomCallAttrs::padding_type>("padding_type", FieldKind::kRaw),
     required(field<&CustomCallAttrs::target>("custom_call_target", FieldKind::kString)),
-    field<&CustomCallAttrs::operand_layout_constraints>("operand_layout_constraints", FieldKind::kRaw),
+    field<&CustomCallAttrs::operand_layout_constraints>("operand_layout_constraints",
+                                                        FieldKind::kRaw),
     field<&CustomCallAttrs::has_side_effect>("custom_call_has_side_effect", FieldKind::kBool),
     field<&CustomCallAttrs::literal>("literal", FieldKind::kRaw),
-    field<&CustomCallAttrs::output_to_operand_aliasing>("output_to_operand_aliasing", FieldKind::kRaw),
+    field<&CustomCallAttrs::output_to_operand_aliasing>("output_to_operand_aliasing",
+                                                        FieldKind::kRaw),
     field<&CustomCallAttrs::schedule>("schedule", FieldKind::kRaw),
     field<&CustomCallAttrs::api_version>("api_version", FieldKind::kRaw),
 };
@@ -102,24 +105,27 @@ namespace {
 using Words = std::vector<std::vector<std::string>>;  // for each tensor, a name for each dimension
 
 // Sizes of the named factors; throws where the text does not fit the call's tensors.
-std::map<std::string, int64_t> factor_sizes(std::string_view text, const Words& words, absl::Span<const Shape> tensors) {
+std::map<std::string, int64_t> factor_sizes(std::string_view text, const Words& words,
+                                            absl::Span<const Shape> tensors) {
   if (words.size() != tensors.size()) {
-    throw Error(fmt::format("the rule \"{}\" has {} operands and results, the call has {}", text, words.size(),
-                            tensors.size()));
+    throw Error(fmt::format("the rule \"{}\" has {} operands and results, the call has {}", text,
+                            words.size(), tensors.size()));
   }
   std::map<std::string, int64_t> sizes;
   for (size_t t = 0; t < tensors.size(); ++t) {
     int rank = tensors[t].is_array() ? tensors[t].rank() : 0;
     if (static_cast<int>(words[t].size()) != rank) {
-      throw Error(fmt::format("the rule \"{}\" names {} dimensions of {}", text, words[t].size(), to_string(tensors[t])),
+      throw Error(fmt::format("the rule \"{}\" names {} dimensions of {}", text, words[t].size(),
+                              to_string(tensors[t])),
                   "one name for each dimension");
     }
     for (int d = 0; d < rank; ++d) {
       auto [at, added] = sizes.try_emplace(words[t][d], tensors[t].dim(d));
       if (at->second == tensors[t].dim(d)) continue;
-      throw Error(fmt::format("the rule \"{}\": {} has {} elements in one tensor and {} in {}", text, words[t][d],
-                              at->second, tensors[t].dim(d), to_string(tensors[t])),
-                  "dimensions of one name have one size");
+      throw Error(
+          fmt::format("the rule \"{}\": {} has {} elements in one tensor and {} in {}", text,
+                      words[t][d], at->second, tensors[t].dim(d), to_string(tensors[t])),
+          "dimensions of one name have one size");
     }
   }
   return sizes;

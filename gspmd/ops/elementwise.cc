@@ -1,4 +1,5 @@
-// Element-wise operators: each result element depends on the operands' elements of the same index only.
+// Element-wise operators: each result element depends on the operands' elements of the same index
+// only.
 
 #include <fmt/format.h>
 
@@ -24,7 +25,9 @@ Shape infer_same(const InferArgs& args, std::string_view name) {
     Shape s = args.operands[k];
     if (s.type() == widest.type()) continue;
     if (!is_float(s.type()) || !is_float(widest.type())) {
-      refuse(name, fmt::format("operand 0 has type {} and operand {} has {}", name_of(widest.type()), k, name_of(s.type())),
+      refuse(name,
+             fmt::format("operand 0 has type {} and operand {} has {}", name_of(widest.type()), k,
+                         name_of(s.type())),
              "convert one of them");
     }
     if (bits_of(s.type()) > bits_of(widest.type())) widest = s;
@@ -57,14 +60,17 @@ Shape infer_pred(const InferArgs& args) {
 Shape infer_complex(const InferArgs& args) {
   Shape s = infer_same(args, "complex");
   if (s.type() != ElementType::kF32 && s.type() != ElementType::kF64) {
-    refuse("complex", fmt::format("parts of type {}", name_of(s.type())), "the parts are f32 or f64");
+    refuse("complex", fmt::format("parts of type {}", name_of(s.type())),
+           "the parts are f32 or f64");
   }
-  return args.context.with_type(s, s.type() == ElementType::kF32 ? ElementType::kC64 : ElementType::kC128);
+  return args.context.with_type(
+      s, s.type() == ElementType::kF32 ? ElementType::kC64 : ElementType::kC128);
 }
 
 void check_same_sizes_or_scalar(Shape s, Shape full, std::string_view name, std::string_view what) {
   if (s.is_array() && (s.rank() == 0 || s.dims() == full.dims())) return;
-  refuse(name, fmt::format("{} is {}, the other operands are {}", what, to_string(s), to_string(full)),
+  refuse(name,
+         fmt::format("{} is {}, the other operands are {}", what, to_string(s), to_string(full)),
          "it must be a scalar or have the same sizes");
 }
 
@@ -73,7 +79,8 @@ Shape infer_select(const InferArgs& args) {
   check_same_sizes(args, 1, 3, "select");
   check_same_sizes_or_scalar(args.operands[0], on_true, "select", "the predicate");
   if (args.operands[0].type() != ElementType::kPred) {
-    refuse("select", fmt::format("the predicate has type {}", name_of(args.operands[0].type())), "it must be pred");
+    refuse("select", fmt::format("the predicate has type {}", name_of(args.operands[0].type())),
+           "it must be pred");
   }
   return on_true.plain();
 }
@@ -89,7 +96,8 @@ Shape infer_clamp(const InferArgs& args) {
 void verify_sizes_kept(const Instr& i) {
   for (const Instr* o : i.operands) {
     if (o->shape.is_array() && i.shape.is_array() && o->shape.dims() == i.shape.dims()) continue;
-    refuse(name_of(i.opcode), fmt::format("operand {} becomes {}", to_string(o->shape), to_string(i.shape)),
+    refuse(name_of(i.opcode),
+           fmt::format("operand {} becomes {}", to_string(o->shape), to_string(i.shape)),
            "the sizes must be the same");
   }
 }
@@ -104,12 +112,14 @@ Shape infer_map(const InferArgs& args) {
 constexpr OpTraits kTraits = {.elementwise = true, .shape_inferable = true};
 constexpr OpTraits kStatedTraits = {.elementwise = true};
 constexpr OpTraits kLinearTraits = {.elementwise = true, .shape_inferable = true, .linear = true};
-constexpr OpTraits kMoveTraits = {.elementwise = true, .shape_inferable = true, .data_movement = true, .linear = true};
+constexpr OpTraits kMoveTraits = {
+    .elementwise = true, .shape_inferable = true, .data_movement = true, .linear = true};
 
 constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
 constexpr std::string_view kCompareTypes[] = {"", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
 constexpr Field kCompareFields[] = {
-    required(enum_names(field<&CompareAttrs::direction>("direction", FieldKind::kEnum), kDirections)),
+    required(
+        enum_names(field<&CompareAttrs::direction>("direction", FieldKind::kEnum), kDirections)),
     enum_names(field<&CompareAttrs::type>("type", FieldKind::kEnum), kCompareTypes),
 };
 constexpr Field kReducePrecisionFields[] = {
@@ -121,17 +131,18 @@ constexpr std::string_view kMapCalled[] = {"to_apply"};
 
 }  // namespace
 
-#define ELEMENTWISE(id, operands, op_traits, infer_fn, flops)       \
-  extern const OpDef k##id##Def = {.opcode = Opcode::k##id,          \
-                                   .name = name_of(Opcode::k##id),   \
-                                   .min_operands = operands,         \
-                                   .max_operands = operands,         \
-                                   .traits = op_traits,              \
-                                   .infer = infer_fn,                \
-                                   .rule = pointwise,                \
+#define ELEMENTWISE(id, operands, op_traits, infer_fn, flops)      \
+  extern const OpDef k##id##Def = {.opcode = Opcode::k##id,        \
+                                   .name = name_of(Opcode::k##id), \
+                                   .min_operands = operands,       \
+                                   .max_operands = operands,       \
+                                   .traits = op_traits,            \
+                                   .infer = infer_fn,              \
+                                   .rule = pointwise,              \
                                    .flops_per_point = flops}
 #define LIKE(id, operands) ELEMENTWISE(id, operands, kTraits, infer_like_operands<Opcode::k##id>, 1)
-#define LINEAR(id, operands) ELEMENTWISE(id, operands, kLinearTraits, infer_like_operands<Opcode::k##id>, 1)
+#define LINEAR(id, operands) \
+  ELEMENTWISE(id, operands, kLinearTraits, infer_like_operands<Opcode::k##id>, 1)
 
 LIKE(Acos, 1);
 LIKE(Acosh, 1);

@@ -9,38 +9,39 @@ namespace gspmd {
 
 // The value type of an attribute in a program text: what a reader parses and a printer prints.
 enum class FieldKind : uint8_t {
-  kInt,            // int64_t
-  kBool,           // bool
-  kDouble,         // double
-  kDims,           // Dims: {0,1}
-  kSlices,         // SliceAttrs (whole): {[0:4:2], [1:3]}
-  kPadding,        // PadAttrs (whole): 0_1_2x3_4
-  kWindow,         // Window: {size=3x3 ...}
-  kConvDims,       // ConvDims: b01f_01io->b01f
+  kInt,              // int64_t
+  kBool,             // bool
+  kDouble,           // double
+  kDims,             // Dims: {0,1}
+  kSlices,           // SliceAttrs (whole): {[0:4:2], [1:3]}
+  kPadding,          // PadAttrs (whole): 0_1_2x3_4
+  kWindow,           // Window: {size=3x3 ...}
+  kConvDims,         // ConvDims: b01f_01io->b01f
   kConvDimsPointer,  // const ConvDims*: the same, null if not written
-  kEnum,           // one-byte enum: position in `Field::names`
-  kRaw,            // std::string_view: one balanced value, kept as written
-  kString,         // std::string_view: a quoted string, kept without its quotes, unescaped
-  kDeviceGroups,   // const DeviceGroups*
-  kPairs,          // PermuteAttrs (whole): {{0,1},{1,0}}
-  kShape,          // Shape
+  kEnum,             // one-byte enum: position in `Field::names`
+  kRaw,              // std::string_view: one balanced value, kept as written
+  kString,           // std::string_view: a quoted string, kept without its quotes, unescaped
+  kDeviceGroups,     // const DeviceGroups*
+  kPairs,            // PermuteAttrs (whole): {{0,1},{1,0}}
+  kShape,            // Shape
 };
 
-// One attribute of an operator, declared once: the text parser, printers, protobuf and Python read this.
+// One attribute of an operator, declared once: the text parser, printers, protobuf and Python read
+// this.
 struct Field {
   std::string_view name;  // in HLO text
   FieldKind kind;
   void* (*member)(void* attrs);  // address of the value inside its attrs struct
   bool required = false;
-  bool always_printed = false;             // even where it is empty or the default
+  bool always_printed = false;                    // even where it is empty or the default
   absl::Span<const std::string_view> names = {};  // kEnum
-  std::string_view stablehlo = {};         // its name there; empty = the same
+  std::string_view stablehlo = {};                // its name there; empty = the same
 };
 
 namespace field_internal {
 template <auto Member>
 struct MemberOf;
-template <typename S, typename T, T S::*Member>
+template <typename S, typename T, T S::* Member>
 struct MemberOf<Member> {
   using Struct = S;
   static void* get(void* attrs) { return &(static_cast<S*>(attrs)->*Member); }

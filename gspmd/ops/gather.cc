@@ -1,4 +1,5 @@
-// gather: slices of the operand at run-time places. See formats' semantics for the dimension attributes.
+// gather: slices of the operand at run-time places. See formats' semantics for the dimension
+// attributes.
 
 #include <fmt/format.h>
 
@@ -13,30 +14,41 @@ constexpr std::string_view kName = "gather";
 Shape infer(const InferArgs& args) {
   Shape x = array_operand(args, 0, kName), indices = array_operand(args, 1, kName);
   const auto& a = args.attrs.get<GatherAttrs>();
-  if (!is_integer(indices.type())) refuse(kName, fmt::format("indices of type {}", name_of(indices.type())), "integers are needed");
+  if (!is_integer(indices.type()))
+    refuse(kName, fmt::format("indices of type {}", name_of(indices.type())),
+           "integers are needed");
   if (a.index_vector_dim < 0 || a.index_vector_dim > indices.rank()) {
-    refuse(kName, fmt::format("index_vector_dim {} of {}", a.index_vector_dim, to_string(indices)), "at most the rank");
+    refuse(kName, fmt::format("index_vector_dim {} of {}", a.index_vector_dim, to_string(indices)),
+           "at most the rank");
   }
   check_apart(a.collapsed_slice_dims, a.operand_batching_dims, x.rank(), kName,
               "collapsed_slice_dims and operand_batching_dims");
   check_dims(a.start_index_map, x.rank(), kName, "start_index_map");
-  check_batching(x, a.operand_batching_dims, indices, a.start_indices_batching_dims, a.index_vector_dim, kName);
-  int64_t numbers = a.index_vector_dim == indices.rank() ? 1 : indices.dim(static_cast<int>(a.index_vector_dim));
-  check_equal(numbers, static_cast<int64_t>(a.start_index_map.size()), kName, "the index vectors' length and start_index_map's");
-  check_equal(static_cast<int64_t>(a.slice_sizes.size()), x.rank(), kName, "slice_sizes' entries and the operand's rank");
+  check_batching(x, a.operand_batching_dims, indices, a.start_indices_batching_dims,
+                 a.index_vector_dim, kName);
+  int64_t numbers =
+      a.index_vector_dim == indices.rank() ? 1 : indices.dim(static_cast<int>(a.index_vector_dim));
+  check_equal(numbers, static_cast<int64_t>(a.start_index_map.size()), kName,
+              "the index vectors' length and start_index_map's");
+  check_equal(static_cast<int64_t>(a.slice_sizes.size()), x.rank(), kName,
+              "slice_sizes' entries and the operand's rank");
   DimVector offsets;
   for (int d = 0; d < x.rank(); ++d) {
     if (a.slice_sizes[d] < 0 || a.slice_sizes[d] > x.dim(d)) {
-      refuse(kName, fmt::format("slices of {} from dimension {} with {} elements", a.slice_sizes[d], d, x.dim(d)));
+      refuse(kName, fmt::format("slices of {} from dimension {} with {} elements", a.slice_sizes[d],
+                                d, x.dim(d)));
     }
     bool dropped = a.collapsed_slice_dims.contains(d) || a.operand_batching_dims.contains(d);
     if (dropped && a.slice_sizes[d] > 1) {
-      refuse(kName, fmt::format("dimension {} is collapsed or batching, and its slice size is {}", d, a.slice_sizes[d]), "it must be 1");
+      refuse(kName,
+             fmt::format("dimension {} is collapsed or batching, and its slice size is {}", d,
+                         a.slice_sizes[d]),
+             "it must be 1");
     }
     if (!dropped) offsets.push_back(a.slice_sizes[d]);
   }
-  check_equal(static_cast<int64_t>(offsets.size()), static_cast<int64_t>(a.offset_dims.size()), kName,
-              "slice dimensions that are kept and offset_dims");
+  check_equal(static_cast<int64_t>(offsets.size()), static_cast<int64_t>(a.offset_dims.size()),
+              kName, "slice dimensions that are kept and offset_dims");
   DimVector batch;
   for (int d = 0; d < indices.rank(); ++d) {
     if (d != a.index_vector_dim) batch.push_back(indices.dim(d));
@@ -45,13 +57,15 @@ Shape infer(const InferArgs& args) {
   DimVector sizes;
   size_t next_offset = 0, next_batch = 0;
   for (size_t d = 0; d < batch.size() + offsets.size(); ++d) {
-    sizes.push_back(a.offset_dims.contains(static_cast<int64_t>(d)) ? offsets[next_offset++] : batch[next_batch++]);
+    sizes.push_back(a.offset_dims.contains(static_cast<int64_t>(d)) ? offsets[next_offset++]
+                                                                    : batch[next_batch++]);
   }
   return args.context.array(x.type(), sizes);
 }
 
-// Batch dimensions and whole slice dimensions pass. An indexed dimension that is split: each shard gives the slices that start in
-// it, and zero for the others; the sum is the result. That needs slices of one element there.
+// Batch dimensions and whole slice dimensions pass. An indexed dimension that is split: each shard
+// gives the slices that start in it, and zero for the others; the sum is the result. That needs
+// slices of one element there.
 const Rule* rule(const Instr& instr, Arena& arena) {
   const auto& a = instr.attrs<GatherAttrs>();
   Shape x = instr.operand(0)->shape, indices = instr.operand(1)->shape;
@@ -77,7 +91,8 @@ const Rule* rule(const Instr& instr, Arena& arena) {
       r.parallel({d, kNone}, result_dim);
       continue;
     }
-    // Without an index every slice has the first element, and the shards that do not hold it would have to know.
+    // Without an index every slice has the first element, and the shards that do not hold it would
+    // have to know.
     if (a.slice_sizes[d] != 1 || !a.start_index_map.contains(d)) continue;
     Factor f;
     f.kind = FactorKind::kIndexed;
@@ -94,7 +109,8 @@ constexpr Field kFields[] = {
     required(field<&GatherAttrs::collapsed_slice_dims>("collapsed_slice_dims", FieldKind::kDims)),
     required(field<&GatherAttrs::start_index_map>("start_index_map", FieldKind::kDims)),
     field<&GatherAttrs::operand_batching_dims>("operand_batching_dims", FieldKind::kDims),
-    field<&GatherAttrs::start_indices_batching_dims>("start_indices_batching_dims", FieldKind::kDims),
+    field<&GatherAttrs::start_indices_batching_dims>("start_indices_batching_dims",
+                                                     FieldKind::kDims),
     required(field<&GatherAttrs::index_vector_dim>("index_vector_dim", FieldKind::kInt)),
     required(field<&GatherAttrs::slice_sizes>("slice_sizes", FieldKind::kDims)),
     field<&GatherAttrs::indices_are_sorted>("indices_are_sorted", FieldKind::kBool),

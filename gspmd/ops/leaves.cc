@@ -15,7 +15,9 @@ const Rule* all_parallel(const Instr& instr, Arena& arena) {
   return r.build();
 }
 
-Shape infer_constant(const InferArgs& args) { return args.attrs.get<ConstantAttrs>().literal->shape; }
+Shape infer_constant(const InferArgs& args) {
+  return args.attrs.get<ConstantAttrs>().literal->shape;
+}
 
 void verify_iota(const Instr& i) {
   if (!i.shape.is_array()) refuse("iota", "the result is no array");
@@ -24,11 +26,13 @@ void verify_iota(const Instr& i) {
 
 Shape infer_id(const InferArgs& args) { return args.context.scalar(ElementType::kU32); }
 
-constexpr Field kIotaFields[] = {required(field<&IotaAttrs::dimension>("iota_dimension", FieldKind::kInt))};
+constexpr Field kIotaFields[] = {
+    required(field<&IotaAttrs::dimension>("iota_dimension", FieldKind::kInt))};
 
 }  // namespace
 
-// The literal and the parameter number stand in the parentheses: the readers and printers know these two forms.
+// The literal and the parameter number stand in the parentheses: the readers and printers know
+// these two forms.
 extern const OpDef kConstantDef = {.opcode = Opcode::kConstant,
                                    .name = "constant",
                                    .min_operands = 0,

@@ -1,4 +1,5 @@
-// Operators that move elements by static maps: broadcast, transpose, reverse, concatenate, slice, pad.
+// Operators that move elements by static maps: broadcast, transpose, reverse, concatenate, slice,
+// pad.
 
 #include <fmt/format.h>
 
@@ -14,7 +15,9 @@ void verify_broadcast(const Instr& i) {
   Dims dims = i.attrs<DimsAttrs>().dimensions;
   Shape from = i.operand(0)->shape;
   if (static_cast<int>(dims.size()) != from.rank()) {
-    refuse("broadcast", fmt::format("dimensions has {} entries for {}", dims.size(), to_string(from)), "one for each dimension");
+    refuse("broadcast",
+           fmt::format("dimensions has {} entries for {}", dims.size(), to_string(from)),
+           "one for each dimension");
   }
   check_dims(dims, i.shape.rank(), "broadcast", "dimensions");
   for (int d = 0; d < from.rank(); ++d) {
@@ -35,7 +38,8 @@ Shape infer_transpose(const InferArgs& args) {
   Dims dims = args.attrs.get<DimsAttrs>().dimensions;
   check_dims(dims, s.rank(), "transpose", "dimensions");
   if (static_cast<int>(dims.size()) != s.rank()) {
-    refuse("transpose", fmt::format("dimensions has {} entries for rank {}", dims.size(), s.rank()), "a permutation of all dimensions");
+    refuse("transpose", fmt::format("dimensions has {} entries for rank {}", dims.size(), s.rank()),
+           "a permutation of all dimensions");
   }
   Sizes sizes;
   for (int64_t d : dims) sizes.add(s, static_cast<int>(d));
@@ -71,24 +75,29 @@ const Rule* reverse_rule(const Instr& instr, Arena& arena) {
 Shape infer_concatenate(const InferArgs& args) {
   Shape first = array_operand(args, 0, "concatenate");
   Dims dims = args.attrs.get<DimsAttrs>().dimensions;
-  if (dims.size() != 1) refuse("concatenate", fmt::format("dimensions has {} entries, one is needed", dims.size()));
+  if (dims.size() != 1)
+    refuse("concatenate", fmt::format("dimensions has {} entries, one is needed", dims.size()));
   check_dim(dims[0], first.rank(), "concatenate", "dimensions");
   DimVector sizes(first.dims().begin(), first.dims().end());
   for (size_t k = 1; k < args.operands.size(); ++k) {
     Shape s = array_operand(args, static_cast<int>(k), "concatenate");
     if (s.rank() != first.rank() || s.type() != first.type()) {
-      refuse("concatenate", fmt::format("operand 0 is {} and operand {} is {}", to_string(first), k, to_string(s)));
+      refuse("concatenate", fmt::format("operand 0 is {} and operand {} is {}", to_string(first), k,
+                                        to_string(s)));
     }
     for (int d = 0; d < s.rank(); ++d) {
-      if (d != dims[0]) check_equal(first.dim(d), s.dim(d), "concatenate", fmt::format("dimension {} of operands 0 and {}", d, k));
+      if (d != dims[0])
+        check_equal(first.dim(d), s.dim(d), "concatenate",
+                    fmt::format("dimension {} of operands 0 and {}", d, k));
     }
     sizes[dims[0]] += s.dim(static_cast<int>(dims[0]));
   }
   return args.context.array(first.type(), sizes);
 }
 
-// The concatenated dimension is one window factor of all operands and the result: result index i reads operand k at i less the
-// sizes before it. Sizes differ from tensor to tensor; the factor's is the result's.
+// The concatenated dimension is one window factor of all operands and the result: result index i
+// reads operand k at i less the sizes before it. Sizes differ from tensor to tensor; the factor's
+// is the result's.
 const Rule* concatenate_rule(const Instr& instr, Arena& arena) {
   int64_t joined = instr.attrs<DimsAttrs>().dimensions[0];
   RuleBuilder r(instr, arena);
@@ -107,13 +116,17 @@ Shape infer_slice(const InferArgs& args) {
   Shape s = array_operand(args, 0, "slice");
   const auto& a = args.attrs.get<SliceAttrs>();
   if (static_cast<int>(a.starts.size()) != s.rank()) {
-    refuse("slice", fmt::format("{} ranges for {}", a.starts.size(), to_string(s)), "one for each dimension");
+    refuse("slice", fmt::format("{} ranges for {}", a.starts.size(), to_string(s)),
+           "one for each dimension");
   }
   Sizes sizes;
   for (int d = 0; d < s.rank(); ++d) {
-    bool fits = 0 <= a.starts[d] && a.starts[d] <= a.limits[d] && a.limits[d] <= s.dim(d) && a.strides[d] > 0;
+    bool fits = 0 <= a.starts[d] && a.starts[d] <= a.limits[d] && a.limits[d] <= s.dim(d) &&
+                a.strides[d] > 0;
     if (!fits) {
-      refuse("slice", fmt::format("[{}:{}:{}] of dimension {} with {} elements", a.starts[d], a.limits[d], a.strides[d], d, s.dim(d)),
+      refuse("slice",
+             fmt::format("[{}:{}:{}] of dimension {} with {} elements", a.starts[d], a.limits[d],
+                         a.strides[d], d, s.dim(d)),
              "0 <= start <= limit <= size and a positive stride");
     }
     sizes.add(ceil_div(a.limits[d] - a.starts[d], a.strides[d]));
@@ -141,15 +154,21 @@ const Rule* slice_rule(const Instr& instr, Arena& arena) {
 Shape infer_pad(const InferArgs& args) {
   Shape s = array_operand(args, 0, "pad");
   const auto& a = args.attrs.get<PadAttrs>();
-  if (!args.operands[1].is_scalar()) refuse("pad", fmt::format("the padding value is {}", to_string(args.operands[1])), "a scalar is needed");
+  if (!args.operands[1].is_scalar())
+    refuse("pad", fmt::format("the padding value is {}", to_string(args.operands[1])),
+           "a scalar is needed");
   if (static_cast<int>(a.low.size()) != s.rank()) {
-    refuse("pad", fmt::format("padding has {} dimensions for {}", a.low.size(), to_string(s)), "one for each dimension");
+    refuse("pad", fmt::format("padding has {} dimensions for {}", a.low.size(), to_string(s)),
+           "one for each dimension");
   }
   Sizes sizes;
   for (int d = 0; d < s.rank(); ++d) {
-    int64_t n = a.low[d] + s.dim(d) + a.high[d] + std::max<int64_t>(s.dim(d) - 1, 0) * a.interior[d];
+    int64_t n =
+        a.low[d] + s.dim(d) + a.high[d] + std::max<int64_t>(s.dim(d) - 1, 0) * a.interior[d];
     if (n < 0 || a.interior[d] < 0) {
-      refuse("pad", fmt::format("dimension {} of {} elements padded by {}_{}_{}", d, s.dim(d), a.low[d], a.high[d], a.interior[d]),
+      refuse("pad",
+             fmt::format("dimension {} of {} elements padded by {}_{}_{}", d, s.dim(d), a.low[d],
+                         a.high[d], a.interior[d]),
              "the result's size and the interior padding may not be negative");
     }
     sizes.add(n);
@@ -174,8 +193,10 @@ const Rule* pad_rule(const Instr& instr, Arena& arena) {
   return r.build();
 }
 
-constexpr Field kDimsFields[] = {always_printed(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims))};
-constexpr Field kRequiredDimsFields[] = {required(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims))};
+constexpr Field kDimsFields[] = {
+    always_printed(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims))};
+constexpr Field kRequiredDimsFields[] = {
+    required(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims))};
 constexpr Field kSliceFields[] = {required(whole_field<SliceAttrs>("slice", FieldKind::kSlices))};
 constexpr Field kPadFields[] = {required(whole_field<PadAttrs>("padding", FieldKind::kPadding))};
 constexpr OpTraits kMove = {.shape_inferable = true, .data_movement = true, .linear = true};

@@ -17,9 +17,11 @@ const OpDef& def(Opcode op) {
 
 void* make_attrs(AttrsKind kind, Arena& arena) {
   switch (kind) {
-    case AttrsKind::kNone: return nullptr;
-#define X(type) \
-  case AttrsKind::k##type: return arena.make<type>();
+    case AttrsKind::kNone:
+      return nullptr;
+#define X(type)            \
+  case AttrsKind::k##type: \
+    return arena.make<type>();
       GSPMD_ATTRS(X)
 #undef X
   }

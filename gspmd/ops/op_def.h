@@ -16,13 +16,15 @@ namespace gspmd {
 
 // What an operator is to passes that do not know it by name.
 struct OpTraits {
-  bool elementwise = false;       // each result element depends on the operands' elements of the same index only
-  bool shape_inferable = false;   // HLO text may omit the result shape
-  bool structural = false;        // no rule: tuples, control flow, calls, tokens (propagate and partition handle them)
-  bool collective = false;        // communicates between devices
-  bool side_effect = false;       // must be kept even without users (custom-call: see its attribute)
-  bool data_movement = false;     // moves or names elements and computes nothing
-  bool linear = false;            // f(a)+f(b) = f(a+b) in each operand alone: partial sums may pass through
+  bool elementwise =
+      false;  // each result element depends on the operands' elements of the same index only
+  bool shape_inferable = false;  // HLO text may omit the result shape
+  bool structural =
+      false;  // no rule: tuples, control flow, calls, tokens (propagate and partition handle them)
+  bool collective = false;     // communicates between devices
+  bool side_effect = false;    // must be kept even without users (custom-call: see its attribute)
+  bool data_movement = false;  // moves or names elements and computes nothing
+  bool linear = false;  // f(a)+f(b) = f(a+b) in each operand alone: partial sums may pass through
 };
 
 struct InferArgs {
@@ -30,43 +32,49 @@ struct InferArgs {
   absl::Span<const Shape> operands;
   Attrs attrs;
   absl::Span<Computation* const> called;
-  Shape stated;  // the shape that the program writes; null if none. Needed where operands do not determine it
+  Shape stated;  // the shape that the program writes; null if none. Needed where operands do not
+                 // determine it
 };
 
 // Everything the compiler knows about one operator; each in one file of ops/, all else is derived.
 struct OpDef {
   Opcode opcode;
   std::string_view name;
-  std::string_view stablehlo = {};  // its name there without dialect; empty = the same with '_' for '-'
+  std::string_view stablehlo =
+      {};  // its name there without dialect; empty = the same with '_' for '-'
   int min_operands = 1;
   int max_operands = 1;  // -1: any number
   AttrsKind attrs = AttrsKind::kNone;
-  absl::Span<const Field> fields = {};                   // in the order XLA prints them
-  absl::Span<const std::string_view> called = {};        // names of called computations, e.g. {"condition", "body"}
-  std::string_view called_list = {};                     // or one list, e.g. "branch_computations"; both for conditional
+  absl::Span<const Field> fields = {};  // in the order XLA prints them
+  absl::Span<const std::string_view> called =
+      {};  // names of called computations, e.g. {"condition", "body"}
+  std::string_view called_list =
+      {};  // or one list, e.g. "branch_computations"; both for conditional
   OpTraits traits = {};
-  // The result shape; throws Error (without place) where operands or attributes do not fit, with the numbers and a hint.
-  // Null: the stated shape is taken.
+  // The result shape; throws Error (without place) where operands or attributes do not fit, with
+  // the numbers and a hint. Null: the stated shape is taken.
   Shape (*infer)(const InferArgs& args) = nullptr;
   // Checks that `infer` can not make (attributes against the stated shape); throws Error.
   void (*verify)(const Instr& instr) = nullptr;
   // Null for structural operators. Pure: looks at this instruction (and the reducer it calls) only.
   const Rule* (*rule)(const Instr& instr, Arena& arena) = nullptr;
-  // Floating-point operations per point of the iteration space: 2 for a multiply-add, 0 for data movement.
+  // Floating-point operations per point of the iteration space: 2 for a multiply-add, 0 for data
+  // movement.
   double flops_per_point = 0;
 };
 
 const OpDef& def(Opcode op);
 inline const OpDef& def(const Instr& i) { return def(i.opcode); }
 
-// The shape of op's result: inferred, or else the stated one. Throws Error (without place), also where the number of operands
-// is wrong.
+// The shape of op's result: inferred, or else the stated one. Throws Error (without place), also
+// where the number of operands is wrong.
 Shape infer_shape(Opcode op, const InferArgs& args);
 
 // Fresh attributes of the operator's kind with default values; null data for kNone.
 void* make_attrs(AttrsKind kind, Arena& arena);
 
-// The rule of an instruction, memoised by (opcode, attributes, shapes, called computations) for one context.
+// The rule of an instruction, memoised by (opcode, attributes, shapes, called computations) for one
+// context.
 class RuleCache {
  public:
   const Rule& get(const Instr& instr);  // operator must not be structural
@@ -88,13 +96,14 @@ class RuleCache {
   absl::flat_hash_map<Key, const Rule*> rules_;
 };
 
-// Checks one instruction: operand count, inferred against stated shape, attributes, called computations' signatures.
-// Throws Error with its place. verify(Module) also checks names, order of definition, parameters, cyclic calls.
+// Checks one instruction: operand count, inferred against stated shape, attributes, called
+// computations' signatures. Throws Error with its place. verify(Module) also checks names, order of
+// definition, parameters, cyclic calls.
 void verify(const Module& m, const Instr& i);
 void verify(const Module& m);
 
-// The combiner that a reducer computation computes (add -> kSum, ...; looks at the root and its two parameters); kNone if
-// it is none of them. Shared by reduce, reduce-window, scatter, all-reduce.
+// The combiner that a reducer computation computes (add -> kSum, ...; looks at the root and its two
+// parameters); kNone if it is none of them. Shared by reduce, reduce-window, scatter, all-reduce.
 Combiner combiner_of(const Computation& reducer);
 
 }  // namespace gspmd

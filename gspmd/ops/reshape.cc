@@ -1,4 +1,5 @@
-// reshape and the operators that reinterpret: the same elements in row-major order under other sizes.
+// reshape and the operators that reinterpret: the same elements in row-major order under other
+// sizes.
 
 #include <fmt/format.h>
 
@@ -10,13 +11,16 @@
 namespace gspmd {
 namespace {
 
-// Divides the dimensions of both sides into groups of equal products, as small as possible, and each group into factors:
+// Divides the dimensions of both sides into groups of equal products, as small as possible, and
+// each group into factors:
 //
 //   [8,6] -> [2,4,6]   (2 4) 6 -> 2 4 6
-//   [6,4] -> [4,6]     no exact common factors: the common major divisor 2 passes, the rest of each side stays apart
+//   [6,4] -> [4,6]     no exact common factors: the common major divisor 2 passes, the rest of each
+//   side stays apart
 class Reshape {
  public:
-  Reshape(const Instr& instr, Arena& arena) : r_(instr, arena), from_(instr.operand(0)->shape), to_(instr.shape) {}
+  Reshape(const Instr& instr, Arena& arena)
+      : r_(instr, arena), from_(instr.operand(0)->shape), to_(instr.shape) {}
 
   const Rule* rule() {
     int i = 0, j = 0;
@@ -43,8 +47,8 @@ class Reshape {
     return d;
   }
 
-  // Walks both sides from the major end; a boundary inside a dimension of the other side makes factors of it as long as it
-  // divides exactly.
+  // Walks both sides from the major end; a boundary inside a dimension of the other side makes
+  // factors of it as long as it divides exactly.
   void group(int i, int end_i, int j, int end_j) {
     int64_t a = from_.dim(i), b = to_.dim(j);  // what is left of the dimensions at hand
     while (i < end_i && j < end_j) {
@@ -93,7 +97,9 @@ class Reshape {
   Shape from_, to_;
 };
 
-const Rule* no_factors(const Instr& instr, Arena& arena) { return RuleBuilder(instr, arena).build(); }
+const Rule* no_factors(const Instr& instr, Arena& arena) {
+  return RuleBuilder(instr, arena).build();
+}
 
 // Sizes of an empty array do not say which elements correspond: there are none.
 const Rule* rule(const Instr& instr, Arena& arena) {
@@ -102,13 +108,16 @@ const Rule* rule(const Instr& instr, Arena& arena) {
 
 void verify_reshape(const Instr& i) {
   Shape from = i.operand(0)->shape;
-  if (!from.is_array() || !i.shape.is_array()) refuse("reshape", "operand and result must be arrays");
+  if (!from.is_array() || !i.shape.is_array())
+    refuse("reshape", "operand and result must be arrays");
   if (from.num_elements() != i.shape.num_elements()) {
-    refuse("reshape", fmt::format("{} has {} elements and {} has {}", to_string(from), from.num_elements(), to_string(i.shape),
-                                  i.shape.num_elements()),
+    refuse("reshape",
+           fmt::format("{} has {} elements and {} has {}", to_string(from), from.num_elements(),
+                       to_string(i.shape), i.shape.num_elements()),
            "the numbers must be the same");
   }
-  if (from.type() != i.shape.type()) refuse("reshape", fmt::format("{} becomes {}", name_of(from.type()), name_of(i.shape.type())));
+  if (from.type() != i.shape.type())
+    refuse("reshape", fmt::format("{} becomes {}", name_of(from.type()), name_of(i.shape.type())));
 }
 
 void verify_bitcast_convert(const Instr& i) {
@@ -117,9 +126,11 @@ void verify_bitcast_convert(const Instr& i) {
   bool fits = from.rank() == i.shape.rank() && a == b;
   if (a > b) fits = i.shape.rank() == from.rank() + 1 && i.shape.dim(from.rank()) * b == a;
   if (a < b) fits = from.rank() == i.shape.rank() + 1 && from.dim(i.shape.rank()) * a == b;
-  for (int d = 0; fits && d < std::min(from.rank(), i.shape.rank()); ++d) fits = from.dim(d) == i.shape.dim(d);
+  for (int d = 0; fits && d < std::min(from.rank(), i.shape.rank()); ++d)
+    fits = from.dim(d) == i.shape.dim(d);
   if (fits) return;
-  refuse("bitcast-convert", fmt::format("{} can not become {}", to_string(from), to_string(i.shape)),
+  refuse("bitcast-convert",
+         fmt::format("{} can not become {}", to_string(from), to_string(i.shape)),
          "a narrower type adds a last dimension of the ratio of widths, a wider one removes it");
 }
 
@@ -131,7 +142,8 @@ const Rule* bitcast_convert_rule(const Instr& instr, Arena& arena) {
   return r.build();
 }
 
-constexpr Field kReshapeFields[] = {field<&ReshapeAttrs::inferred_dimension>("inferred_dimension", FieldKind::kInt)};
+constexpr Field kReshapeFields[] = {
+    field<&ReshapeAttrs::inferred_dimension>("inferred_dimension", FieldKind::kInt)};
 
 }  // namespace
 
@@ -142,7 +154,10 @@ extern const OpDef kReshapeDef = {.opcode = Opcode::kReshape,
                                   .traits = {.data_movement = true, .linear = true},
                                   .verify = verify_reshape,
                                   .rule = rule};
-extern const OpDef kBitcastDef = {.opcode = Opcode::kBitcast, .name = "bitcast", .traits = {.data_movement = true}, .rule = no_factors};
+extern const OpDef kBitcastDef = {.opcode = Opcode::kBitcast,
+                                  .name = "bitcast",
+                                  .traits = {.data_movement = true},
+                                  .rule = no_factors};
 extern const OpDef kBitcastConvertDef = {.opcode = Opcode::kBitcastConvert,
                                          .name = "bitcast-convert",
                                          .traits = {.data_movement = true},

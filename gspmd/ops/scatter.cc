@@ -40,40 +40,54 @@ Shape infer(const InferArgs& args) {
     refuse(kName, fmt::format("{} operands", args.operands.size()), "n arrays, indices, n updates");
   }
   const auto& a = args.attrs.get<ScatterAttrs>();
-  Shape x = array_operand(args, 0, kName), indices = array_operand(args, static_cast<int>(n), kName);
-  if (!is_integer(indices.type())) refuse(kName, fmt::format("indices of type {}", name_of(indices.type())), "integers are needed");
+  Shape x = array_operand(args, 0, kName),
+        indices = array_operand(args, static_cast<int>(n), kName);
+  if (!is_integer(indices.type()))
+    refuse(kName, fmt::format("indices of type {}", name_of(indices.type())),
+           "integers are needed");
   check_same_sizes(args, 0, static_cast<int>(n), kName);
   check_same_sizes(args, static_cast<int>(n) + 1, static_cast<int>(2 * n + 1), kName);
   if (a.index_vector_dim < 0 || a.index_vector_dim > indices.rank()) {
-    refuse(kName, fmt::format("index_vector_dim {} of {}", a.index_vector_dim, to_string(indices)), "at most the rank");
+    refuse(kName, fmt::format("index_vector_dim {} of {}", a.index_vector_dim, to_string(indices)),
+           "at most the rank");
   }
   check_dims(a.scatter_dims_to_operand_dims, x.rank(), kName, "scatter_dims_to_operand_dims");
   check_apart(a.inserted_window_dims, a.input_batching_dims, x.rank(), kName,
               "inserted_window_dims and input_batching_dims");
-  int64_t numbers = a.index_vector_dim == indices.rank() ? 1 : indices.dim(static_cast<int>(a.index_vector_dim));
+  int64_t numbers =
+      a.index_vector_dim == indices.rank() ? 1 : indices.dim(static_cast<int>(a.index_vector_dim));
   check_equal(numbers, static_cast<int64_t>(a.scatter_dims_to_operand_dims.size()), kName,
               "the index vectors' length and scatter_dims_to_operand_dims'");
   Shape updates = args.operands[n + 1];
   int64_t window = static_cast<int64_t>(a.update_window_dims.size());
   int64_t batch = indices.rank() - (a.index_vector_dim < indices.rank() ? 1 : 0);
-  check_equal(updates.rank(), window + batch, kName, "the updates' rank and window plus scatter dimensions");
-  check_equal(x.rank(), window + static_cast<int64_t>(a.inserted_window_dims.size() + a.input_batching_dims.size()), kName,
-              "the operand's rank and window plus inserted plus batching dimensions");
+  check_equal(updates.rank(), window + batch, kName,
+              "the updates' rank and window plus scatter dimensions");
+  check_equal(
+      x.rank(),
+      window + static_cast<int64_t>(a.inserted_window_dims.size() + a.input_batching_dims.size()),
+      kName, "the operand's rank and window plus inserted plus batching dimensions");
   check_dims(a.update_window_dims, updates.rank(), kName, "update_window_dims");
-  check_batching(x, a.input_batching_dims, indices, a.scatter_indices_batching_dims, a.index_vector_dim, kName);
+  check_batching(x, a.input_batching_dims, indices, a.scatter_indices_batching_dims,
+                 a.index_vector_dim, kName);
   check_updates(a, x, indices, updates);
   std::vector<Shape> results;
   for (size_t k = 0; k < n; ++k) results.push_back(args.operands[k].plain());
   return one_or_tuple(args.context, results);
 }
 
-// Window dimensions that are whole pass. Split scatter dimensions (of indices and updates) give partial results. A split operand
-// dimension that is indexed one element at a time takes the updates that fall into it.
+// Window dimensions that are whole pass. Split scatter dimensions (of indices and updates) give
+// partial results. A split operand dimension that is indexed one element at a time takes the
+// updates that fall into it.
 class Builder {
  public:
   Builder(const Instr& instr, Arena& arena)
-      : r_(instr, arena), a_(instr.attrs<ScatterAttrs>()), n_(instr.num_operands() / 2), x_(instr.operand(0)->shape),
-        indices_(instr.operand(n_)->shape), updates_(instr.operand(n_ + 1)->shape) {
+      : r_(instr, arena),
+        a_(instr.attrs<ScatterAttrs>()),
+        n_(instr.num_operands() / 2),
+        x_(instr.operand(0)->shape),
+        indices_(instr.operand(n_)->shape),
+        updates_(instr.operand(n_ + 1)->shape) {
     combiner_ = n_ == 1 ? combiner_of(*instr.called[0]) : Combiner::kNone;
   }
 
@@ -142,9 +156,11 @@ const Rule* rule(const Instr& instr, Arena& arena) { return Builder(instr, arena
 constexpr Field kFields[] = {
     required(field<&ScatterAttrs::update_window_dims>("update_window_dims", FieldKind::kDims)),
     required(field<&ScatterAttrs::inserted_window_dims>("inserted_window_dims", FieldKind::kDims)),
-    required(field<&ScatterAttrs::scatter_dims_to_operand_dims>("scatter_dims_to_operand_dims", FieldKind::kDims)),
+    required(field<&ScatterAttrs::scatter_dims_to_operand_dims>("scatter_dims_to_operand_dims",
+                                                                FieldKind::kDims)),
     field<&ScatterAttrs::input_batching_dims>("input_batching_dims", FieldKind::kDims),
-    field<&ScatterAttrs::scatter_indices_batching_dims>("scatter_indices_batching_dims", FieldKind::kDims),
+    field<&ScatterAttrs::scatter_indices_batching_dims>("scatter_indices_batching_dims",
+                                                        FieldKind::kDims),
     required(field<&ScatterAttrs::index_vector_dim>("index_vector_dim", FieldKind::kInt)),
     field<&ScatterAttrs::indices_are_sorted>("indices_are_sorted", FieldKind::kBool),
     field<&ScatterAttrs::unique_indices>("unique_indices", FieldKind::kBool),

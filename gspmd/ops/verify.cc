@@ -12,8 +12,9 @@ namespace {
 void check_operand_count(const OpDef& d, int n) {
   if (n >= d.min_operands && (d.max_operands < 0 || n <= d.max_operands)) return;
   std::string wanted = d.max_operands == d.min_operands ? fmt::format("{}", d.min_operands)
-                       : d.max_operands < 0             ? fmt::format("at least {}", d.min_operands)
-                                                        : fmt::format("{} to {}", d.min_operands, d.max_operands);
+                       : d.max_operands < 0
+                           ? fmt::format("at least {}", d.min_operands)
+                           : fmt::format("{} to {}", d.min_operands, d.max_operands);
   throw Error(fmt::format("{} has {} operands, {} are needed", d.name, n, wanted));
 }
 
@@ -24,7 +25,8 @@ bool fits(Shape inferred, Shape stated) {
   if (inferred.is_tuple()) {
     if (inferred.elements().size() != stated.elements().size()) return false;
     for (size_t k = 0; k < stated.elements().size(); ++k) {
-      if (!fits(inferred.element(static_cast<int>(k)), stated.element(static_cast<int>(k)))) return false;
+      if (!fits(inferred.element(static_cast<int>(k)), stated.element(static_cast<int>(k))))
+        return false;
     }
     return true;
   }
@@ -37,7 +39,9 @@ void check_shape(const Module& m, const Instr& i, const OpDef& d) {
   for (const Instr* o : i.operands) shapes.push_back(o->shape);
   Shape inferred = d.infer({m.context(), shapes, i.attributes, i.called, i.shape});
   if (inferred && !fits(inferred, i.shape)) {
-    throw error_at(m, i, fmt::format("the shape is stated as {}, the operands give {}", to_string(i.shape), to_string(inferred)),
+    throw error_at(m, i,
+                   fmt::format("the shape is stated as {}, the operands give {}",
+                               to_string(i.shape), to_string(inferred)),
                    "correct the shape or leave it out");
   }
 }
@@ -45,10 +49,12 @@ void check_shape(const Module& m, const Instr& i, const OpDef& d) {
 void check_names(const Module& m) {
   absl::flat_hash_set<std::string_view> computations, names;
   for (const auto& c : m.computations()) {
-    if (!computations.insert(c->name()).second) throw Error(fmt::format("two computations are called {}", c->name()));
+    if (!computations.insert(c->name()).second)
+      throw Error(fmt::format("two computations are called {}", c->name()));
     names.clear();
     for (const Instr* i : c->instrs()) {
-      if (!i->name.empty() && !names.insert(i->name).second) throw error_at(m, *i, fmt::format("the name {} is taken", i->name));
+      if (!i->name.empty() && !names.insert(i->name).second)
+        throw error_at(m, *i, fmt::format("the name {} is taken", i->name));
     }
   }
 }
@@ -56,12 +62,14 @@ void check_names(const Module& m) {
 void check_parameters(const Module& m, const Computation& c) {
   for (size_t k = 0; k < c.params().size(); ++k) {
     if (c.params()[k] == nullptr) {
-      throw Error(fmt::format("{}: there is no parameter {} of {}", c.name(), k, c.params().size()), "parameters are numbered from 0 without gaps");
+      throw Error(fmt::format("{}: there is no parameter {} of {}", c.name(), k, c.params().size()),
+                  "parameters are numbered from 0 without gaps");
     }
   }
   size_t n = 0;
   for (const Instr* i : c.instrs()) n += i->opcode == Opcode::kParameter;
-  if (n != c.params().size()) throw Error(fmt::format("{}: two parameters have the same number", c.name()));
+  if (n != c.params().size())
+    throw Error(fmt::format("{}: two parameters have the same number", c.name()));
   if (c.root() == nullptr) throw Error(fmt::format("{}: the computation is empty", c.name()));
   (void)m;
 }
@@ -74,11 +82,15 @@ void check_order(const Module& m) {
     for (const Instr* i : c->instrs()) {
       for (const Instr* o : i->operands) {
         if (!defined[o->id] || o->parent != c.get()) {
-          throw error_at(m, *i, fmt::format("operand {} is not defined before", o->name), "operands stand before their users in the same computation");
+          throw error_at(m, *i, fmt::format("operand {} is not defined before", o->name),
+                         "operands stand before their users in the same computation");
         }
       }
       for (const Computation* callee : i->called) {
-        if (!before.contains(callee)) throw error_at(m, *i, fmt::format("{} is called before it is defined, or calls itself", callee->name()));
+        if (!before.contains(callee))
+          throw error_at(
+              m, *i,
+              fmt::format("{} is called before it is defined, or calls itself", callee->name()));
       }
       defined[i->id] = true;
     }
@@ -93,7 +105,8 @@ Shape infer_shape(Opcode op, const InferArgs& args) {
   check_operand_count(d, static_cast<int>(args.operands.size()));
   Shape shape = d.infer != nullptr ? d.infer(args) : args.stated;
   if (shape) return shape;
-  throw Error(fmt::format("{}: the operands do not say what the result's shape is", d.name), "state it");
+  throw Error(fmt::format("{}: the operands do not say what the result's shape is", d.name),
+              "state it");
 }
 
 void verify(const Module& m, const Instr& i) {
@@ -115,7 +128,8 @@ void verify(const Module& m) {
   for (const auto& c : m.computations()) {
     for (const Instr* i : c->instrs()) verify(m, *i);
   }
-  if (m.entry() == nullptr) throw Error(fmt::format("{}: the module has no entry computation", m.name()));
+  if (m.entry() == nullptr)
+    throw Error(fmt::format("{}: the module has no entry computation", m.name()));
 }
 
 }  // namespace gspmd
