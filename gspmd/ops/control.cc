@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "gspmd/ops/op_def.h"
 #include "gspmd/ops/shape_checks.h"
 
@@ -40,10 +42,57 @@ void check_parameters(std::string_view op, const Computation& c, absl::Span<cons
   }
 }
 
+template <Opcode kOp>
 Shape infer_call(const InferArgs& args) {
-  if (args.called.empty()) return args.stated;
-  check_parameters("call", *args.called[0], args.operands);
+  if (args.called.size() != 1) {
+    refuse(name_of(kOp), fmt::format("{} computations are called", args.called.size()),
+           "one is needed");
+  }
+  check_parameters(name_of(kOp), *args.called[0], args.operands);
   return root_shape(*args.called[0]);
+}
+
+// An operation under way: ((operands), result, what its runtime keeps).
+void check_under_way(std::string_view op, Shape s) {
+  if (s.is_tuple() && s.elements().size() >= 2 && s.element(0).is_tuple()) return;
+  refuse(op, fmt::format("{} is no operation under way", to_string(s)),
+         "it is a tuple of the operands' tuple, the result and more");
+}
+
+void verify_async_start(const Instr& i) {
+  check_under_way("async-start", i.shape);
+  std::vector<Shape> operands;
+  for (const Instr* o : i.operands) operands.push_back(o->shape);
+  bool fits = operands.size() == i.shape.element(0).elements().size();
+  for (size_t k = 0; fits && k < operands.size(); ++k) {
+    fits = same(operands[k], i.shape.element(0).element(static_cast<int>(k)));
+  }
+  if (!fits) {
+    refuse("async-start",
+           fmt::format("element 0 of {} is not the tuple of the operands", to_string(i.shape)));
+  }
+  if (i.called.empty()) return;
+  check_parameters("async-start", *i.called[0], operands);
+  if (same(root_shape(*i.called[0]), i.shape.element(1))) return;
+  refuse("async-start",
+         fmt::format("{} gives {} for a result {}", i.called[0]->name(),
+                     to_string(root_shape(*i.called[0])), to_string(i.shape.element(1))));
+}
+
+void verify_async_update(const Instr& i) {
+  check_under_way("async-update", i.operand(0)->shape);
+  if (same(i.operand(0)->shape, i.shape)) return;
+  refuse("async-update",
+         fmt::format("{} becomes {}", to_string(i.operand(0)->shape), to_string(i.shape)),
+         "the shape stays the same");
+}
+
+void verify_async_done(const Instr& i) {
+  check_under_way("async-done", i.operand(0)->shape);
+  if (same(i.operand(0)->shape.element(1), i.shape)) return;
+  refuse("async-done",
+         fmt::format("{} gives {}", to_string(i.operand(0)->shape), to_string(i.shape)),
+         "element 1 is the result");
 }
 
 Shape infer_while(const InferArgs& args) {
@@ -73,6 +122,10 @@ Shape infer_conditional(const InferArgs& args) {
               (chooser.type() == ElementType::kPred || chooser.type() == ElementType::kS32);
   if (!fits)
     refuse("conditional", fmt::format("the chooser is {}", to_string(chooser)), "pred[] or s32[]");
+  if (chooser.type() == ElementType::kPred && args.called.size() != 2) {
+    refuse("conditional", fmt::format("{} branches for a pred[] chooser", args.called.size()),
+           "two are needed");
+  }
   Shape result = root_shape(*args.called[0]);
   for (size_t k = 0; k < args.called.size(); ++k) {
     check_parameters("conditional", *args.called[k], args.operands.subspan(k + 1, 1));
@@ -144,7 +197,7 @@ extern const OpDef kCallDef = {.opcode = Opcode::kCall,
                                .fields = kCallFields,
                                .called = kToApply,
                                .traits = kInferable,
-                               .infer = infer_call};
+                               .infer = infer_call<Opcode::kCall>};
 extern const OpDef kFusionDef = {.opcode = Opcode::kFusion,
                                  .name = "fusion",
                                  .min_operands = 0,
@@ -153,7 +206,7 @@ extern const OpDef kFusionDef = {.opcode = Opcode::kFusion,
                                  .fields = kFusionFields,
                                  .called = kCalls,
                                  .traits = kStructural,
-                                 .infer = infer_call};
+                                 .infer = infer_call<Opcode::kFusion>};
 extern const OpDef kWhileDef = {.opcode = Opcode::kWhile,
                                 .name = "while",
                                 .called = kWhileCalled,
@@ -175,12 +228,16 @@ extern const OpDef kAsyncStartDef = {.opcode = Opcode::kAsyncStart,
                                      .attrs = AttrsKind::kAsyncAttrs,
                                      .fields = kAsyncFields,
                                      .called = kCalls,
-                                     .traits = kStructural};
+                                     .traits = kStructural,
+                                     .verify = verify_async_start};
 extern const OpDef kAsyncUpdateDef = {.opcode = Opcode::kAsyncUpdate,
                                       .name = "async-update",
                                       .max_operands = -1,
-                                      .traits = kStructural};
-extern const OpDef kAsyncDoneDef = {
-    .opcode = Opcode::kAsyncDone, .name = "async-done", .traits = kStructural};
+                                      .traits = kStructural,
+                                      .verify = verify_async_update};
+extern const OpDef kAsyncDoneDef = {.opcode = Opcode::kAsyncDone,
+                                    .name = "async-done",
+                                    .traits = kStructural,
+                                    .verify = verify_async_done};
 
 }  // namespace gspmd

@@ -10,9 +10,6 @@ namespace gspmd {
 namespace {
 
 void check_starts(absl::Span<const Shape> starts, int rank, std::string_view op) {
-  bool vector = starts.size() == 1 && rank != 1 && starts[0].is_array() &&
-                starts[0].rank() == 1;  // as old programs have it
-  if (vector) return;
   if (static_cast<int>(starts.size()) != rank) {
     refuse(op, fmt::format("{} start indices for rank {}", starts.size(), rank),
            "one scalar for each dimension");

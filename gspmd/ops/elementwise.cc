@@ -7,6 +7,7 @@
 
 #include "gspmd/ops/op_def.h"
 #include "gspmd/ops/shape_checks.h"
+#include "gspmd/ops/type_checks.h"
 
 namespace gspmd {
 namespace {
@@ -17,27 +18,23 @@ const Rule* pointwise(const Instr& instr, Arena& arena) {
   return r.build();
 }
 
-// The operands' common sizes; the wider of float types that differ, as old programs mix them.
-Shape infer_same(const InferArgs& args, std::string_view name) {
+// The operands' common sizes and their widest type.
+Shape infer_same(const InferArgs& args, std::string_view name, Types types) {
   Shape widest = array_operand(args, 0, name);
+  size_t at = 0;
   check_same_sizes(args, 0, static_cast<int>(args.operands.size()), name);
+  check_type(name, widest, 0, types);
   for (size_t k = 1; k < args.operands.size(); ++k) {
-    Shape s = args.operands[k];
-    if (s.type() == widest.type()) continue;
-    if (!is_float(s.type()) || !is_float(widest.type())) {
-      refuse(name,
-             fmt::format("operand 0 has type {} and operand {} has {}", name_of(widest.type()), k,
-                         name_of(s.type())),
-             "convert one of them");
-    }
-    if (bits_of(s.type()) > bits_of(widest.type())) widest = s;
+    Shape w = wider(name, widest, at, args.operands[k], k);
+    if (w != widest) at = k;
+    widest = w;
   }
   return widest.plain();
 }
 
-template <Opcode kOp>
+template <Opcode kOp, Types kTypes>
 Shape infer_like_operands(const InferArgs& args) {
-  return infer_same(args, name_of(kOp));
+  return infer_same(args, name_of(kOp), kTypes);
 }
 
 ElementType real_part(ElementType t) {
@@ -46,19 +43,25 @@ ElementType real_part(ElementType t) {
   return t;
 }
 
-template <Opcode kOp>
+template <Opcode kOp, Types kTypes>
 Shape infer_real(const InferArgs& args) {
-  Shape s = infer_same(args, name_of(kOp));
+  Shape s = infer_same(args, name_of(kOp), kTypes);
   return args.context.with_type(s, real_part(s.type()));
 }
 
-template <Opcode kOp>
-Shape infer_pred(const InferArgs& args) {
-  return args.context.with_type(infer_same(args, name_of(kOp)), ElementType::kPred);
+Shape infer_is_finite(const InferArgs& args) {
+  return args.context.with_type(infer_same(args, "is-finite", kFloats), ElementType::kPred);
+}
+
+Shape infer_compare(const InferArgs& args) {
+  Direction d = args.attrs.get<CompareAttrs>().direction;
+  bool orders = d != Direction::kEq && d != Direction::kNe;
+  Shape s = infer_same(args, "compare", orders ? kOrdered : kAny);
+  return args.context.with_type(s, ElementType::kPred);
 }
 
 Shape infer_complex(const InferArgs& args) {
-  Shape s = infer_same(args, "complex");
+  Shape s = infer_same(args, "complex", kAny);
   if (s.type() != ElementType::kF32 && s.type() != ElementType::kF64) {
     refuse("complex", fmt::format("parts of type {}", name_of(s.type())),
            "the parts are f32 or f64");
@@ -82,14 +85,18 @@ Shape infer_select(const InferArgs& args) {
     refuse("select", fmt::format("the predicate has type {}", name_of(args.operands[0].type())),
            "it must be pred");
   }
-  return on_true.plain();
+  return wider("select", on_true, 1, args.operands[2], 2).plain();
 }
 
 Shape infer_clamp(const InferArgs& args) {
   Shape x = array_operand(args, 1, "clamp");
   check_same_sizes_or_scalar(args.operands[0], x, "clamp", "the lower bound");
   check_same_sizes_or_scalar(args.operands[2], x, "clamp", "the upper bound");
-  return x.plain();
+  check_type("clamp", x, 1, kOrdered);
+  ElementType type = wider("clamp", x, 1, args.operands[0], 0).type();
+  Shape widest = args.context.with_type(x, type);
+  type = wider("clamp", widest, 1, args.operands[2], 2).type();
+  return args.context.with_type(x, type).plain();
 }
 
 // The program states the type; the sizes are the operand's.
@@ -102,11 +109,34 @@ void verify_sizes_kept(const Instr& i) {
   }
 }
 
-Shape infer_map(const InferArgs& args) {
-  Shape s = array_operand(args, 0, "map");
-  check_same_sizes(args, 0, static_cast<int>(args.operands.size()), "map");
-  if (args.called.empty() || args.called[0]->root() == nullptr) return s.plain();
-  return args.context.with_type(s, args.called[0]->root()->shape.type()).plain();
+void verify_convert(const Instr& i) {
+  verify_sizes_kept(i);
+  ElementType from = i.operand(0)->shape.type(), to = i.shape.type();
+  if (!is_complex(from) || is_complex(to)) return;
+  refuse("convert", fmt::format("{} becomes {}", name_of(from), name_of(to)),
+         "take its part with real or imag first");
+}
+
+void verify_reduce_precision(const Instr& i) {
+  verify_sizes_kept(i);
+  check_type("reduce-precision", i.operand(0)->shape, 0, kFloats);
+  const auto& a = i.attrs<ReducePrecisionAttrs>();
+  if (a.exponent_bits >= 1 && a.mantissa_bits >= 0) return;
+  refuse("reduce-precision",
+         fmt::format("exponent_bits {}, mantissa_bits {}", a.exponent_bits, a.mantissa_bits),
+         "at least 1 and 0");
+}
+
+void verify_stochastic_convert(const Instr& i) {
+  verify_sizes_kept(i);
+  Shape x = i.operand(0)->shape, random = i.operand(1)->shape;
+  check_type("stochastic-convert", x, 0, kFloats);
+  bool fits = class_of(random.type()) == TypeClass::kUnsigned &&
+              bits_of(random.type()) == bits_of(x.type());
+  if (fits) return;
+  refuse("stochastic-convert",
+         fmt::format("random bits {} for {}", to_string(random), to_string(x)),
+         "an unsigned type of the same width is needed");
 }
 
 constexpr OpTraits kTraits = {.elementwise = true, .shape_inferable = true};
@@ -126,9 +156,6 @@ constexpr Field kReducePrecisionFields[] = {
     required(field<&ReducePrecisionAttrs::exponent_bits>("exponent_bits", FieldKind::kInt)),
     required(field<&ReducePrecisionAttrs::mantissa_bits>("mantissa_bits", FieldKind::kInt)),
 };
-constexpr Field kMapFields[] = {field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims)};
-constexpr std::string_view kMapCalled[] = {"to_apply"};
-
 }  // namespace
 
 #define ELEMENTWISE(id, operands, op_traits, infer_fn, flops)      \
@@ -140,61 +167,62 @@ constexpr std::string_view kMapCalled[] = {"to_apply"};
                                    .infer = infer_fn,              \
                                    .rule = pointwise,              \
                                    .flops_per_point = flops}
-#define LIKE(id, operands) ELEMENTWISE(id, operands, kTraits, infer_like_operands<Opcode::k##id>, 1)
-#define LINEAR(id, operands) \
-  ELEMENTWISE(id, operands, kLinearTraits, infer_like_operands<Opcode::k##id>, 1)
+#define LIKE(id, operands, types) \
+  ELEMENTWISE(id, operands, kTraits, (infer_like_operands<Opcode::k##id, types>), 1)
+#define LINEAR(id, operands, types) \
+  ELEMENTWISE(id, operands, kLinearTraits, (infer_like_operands<Opcode::k##id, types>), 1)
 
-LIKE(Acos, 1);
-LIKE(Acosh, 1);
-LIKE(Asin, 1);
-LIKE(Asinh, 1);
-LIKE(Atanh, 1);
-LIKE(Cbrt, 1);
-LIKE(Ceil, 1);
-LIKE(Clz, 1);
-LIKE(Cos, 1);
-LIKE(Cosh, 1);
-LIKE(Erf, 1);
-LIKE(Exp, 1);
-LIKE(Expm1, 1);
-LIKE(Floor, 1);
-LIKE(Log, 1);
-LIKE(Log1p, 1);
-LIKE(Logistic, 1);
-LINEAR(Negate, 1);
-LIKE(Not, 1);
-LIKE(Popcnt, 1);
-LIKE(RoundNearestAfz, 1);
-LIKE(RoundNearestEven, 1);
-LIKE(Rsqrt, 1);
-LIKE(Sign, 1);
-LIKE(Sin, 1);
-LIKE(Sinh, 1);
-LIKE(Sqrt, 1);
-LIKE(Tan, 1);
-LIKE(Tanh, 1);
-ELEMENTWISE(Copy, 1, kMoveTraits, infer_like_operands<Opcode::kCopy>, 0);
-ELEMENTWISE(Abs, 1, kTraits, infer_real<Opcode::kAbs>, 1);
-ELEMENTWISE(Imag, 1, kTraits, infer_real<Opcode::kImag>, 1);
-ELEMENTWISE(Real, 1, kTraits, infer_real<Opcode::kReal>, 1);
-ELEMENTWISE(IsFinite, 1, kTraits, infer_pred<Opcode::kIsFinite>, 1);
+LIKE(Acos, 1, kFloating);
+LIKE(Acosh, 1, kFloating);
+LIKE(Asin, 1, kFloating);
+LIKE(Asinh, 1, kFloating);
+LIKE(Atanh, 1, kFloating);
+LIKE(Cbrt, 1, kFloating);
+LIKE(Ceil, 1, kFloats);
+LIKE(Clz, 1, kInts);
+LIKE(Cos, 1, kFloating);
+LIKE(Cosh, 1, kFloating);
+LIKE(Erf, 1, kFloats);
+LIKE(Exp, 1, kFloating);
+LIKE(Expm1, 1, kFloating);
+LIKE(Floor, 1, kFloats);
+LIKE(Log, 1, kFloating);
+LIKE(Log1p, 1, kFloating);
+LIKE(Logistic, 1, kFloating);
+LIKE(Not, 1, kBits);
+LIKE(Popcnt, 1, kInts);
+LIKE(RoundNearestAfz, 1, kFloats);
+LIKE(RoundNearestEven, 1, kFloats);
+LIKE(Rsqrt, 1, kFloating);
+LIKE(Sign, 1, kNumbers);
+LIKE(Sin, 1, kFloating);
+LIKE(Sinh, 1, kFloating);
+LIKE(Sqrt, 1, kFloating);
+LIKE(Tan, 1, kFloating);
+LIKE(Tanh, 1, kFloating);
+LINEAR(Negate, 1, kNumbers);
+ELEMENTWISE(Copy, 1, kMoveTraits, (infer_like_operands<Opcode::kCopy, kAny>), 0);
+ELEMENTWISE(Abs, 1, kTraits, (infer_real<Opcode::kAbs, kNumbers>), 1);
+ELEMENTWISE(Imag, 1, kTraits, (infer_real<Opcode::kImag, kFloating>), 1);
+ELEMENTWISE(Real, 1, kTraits, (infer_real<Opcode::kReal, kFloating>), 1);
+ELEMENTWISE(IsFinite, 1, kTraits, infer_is_finite, 1);
 
-LINEAR(Add, 2);
-LINEAR(Subtract, 2);
-LIKE(And, 2);
-LIKE(Atan2, 2);
-LIKE(Divide, 2);
-LIKE(Maximum, 2);
-LIKE(Minimum, 2);
-LIKE(Mulhi, 2);
-LIKE(Multiply, 2);
-LIKE(Or, 2);
-LIKE(Power, 2);
-LIKE(Remainder, 2);
-LIKE(ShiftLeft, 2);
-LIKE(ShiftRightArithmetic, 2);
-LIKE(ShiftRightLogical, 2);
-LIKE(Xor, 2);
+LINEAR(Add, 2, kAny);
+LINEAR(Subtract, 2, kNumbers);
+LIKE(And, 2, kBits);
+LIKE(Atan2, 2, kFloating);
+LIKE(Divide, 2, kNumbers);
+LIKE(Maximum, 2, kOrdered);
+LIKE(Minimum, 2, kOrdered);
+LIKE(Mulhi, 2, kInts);
+LIKE(Multiply, 2, kAny);
+LIKE(Or, 2, kBits);
+LIKE(Power, 2, kNumbers);
+LIKE(Remainder, 2, kReals);
+LIKE(ShiftLeft, 2, kInts);
+LIKE(ShiftRightArithmetic, 2, kInts);
+LIKE(ShiftRightLogical, 2, kInts);
+LIKE(Xor, 2, kBits);
 ELEMENTWISE(Complex, 2, kTraits, infer_complex, 1);
 ELEMENTWISE(Clamp, 3, kTraits, infer_clamp, 1);
 ELEMENTWISE(Select, 3, kTraits, infer_select, 1);
@@ -206,13 +234,13 @@ extern const OpDef kCompareDef = {.opcode = Opcode::kCompare,
                                   .attrs = AttrsKind::kCompareAttrs,
                                   .fields = kCompareFields,
                                   .traits = kTraits,
-                                  .infer = infer_pred<Opcode::kCompare>,
+                                  .infer = infer_compare,
                                   .rule = pointwise,
                                   .flops_per_point = 1};
 extern const OpDef kConvertDef = {.opcode = Opcode::kConvert,
                                   .name = "convert",
                                   .traits = kStatedTraits,
-                                  .verify = verify_sizes_kept,
+                                  .verify = verify_convert,
                                   .rule = pointwise,
                                   .flops_per_point = 1};
 extern const OpDef kReducePrecisionDef = {.opcode = Opcode::kReducePrecision,
@@ -220,7 +248,7 @@ extern const OpDef kReducePrecisionDef = {.opcode = Opcode::kReducePrecision,
                                           .attrs = AttrsKind::kReducePrecisionAttrs,
                                           .fields = kReducePrecisionFields,
                                           .traits = kStatedTraits,
-                                          .verify = verify_sizes_kept,
+                                          .verify = verify_reduce_precision,
                                           .rule = pointwise,
                                           .flops_per_point = 1};
 extern const OpDef kStochasticConvertDef = {.opcode = Opcode::kStochasticConvert,
@@ -228,18 +256,8 @@ extern const OpDef kStochasticConvertDef = {.opcode = Opcode::kStochasticConvert
                                             .min_operands = 2,
                                             .max_operands = 2,
                                             .traits = kStatedTraits,
-                                            .verify = verify_sizes_kept,
+                                            .verify = verify_stochastic_convert,
                                             .rule = pointwise,
                                             .flops_per_point = 1};
-extern const OpDef kMapDef = {.opcode = Opcode::kMap,
-                              .name = "map",
-                              .max_operands = -1,
-                              .attrs = AttrsKind::kDimsAttrs,
-                              .fields = kMapFields,
-                              .called = kMapCalled,
-                              .traits = kTraits,
-                              .infer = infer_map,
-                              .rule = pointwise,
-                              .flops_per_point = 1};
 
 }  // namespace gspmd

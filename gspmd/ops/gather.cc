@@ -21,6 +21,8 @@ Shape infer(const InferArgs& args) {
     refuse(kName, fmt::format("index_vector_dim {} of {}", a.index_vector_dim, to_string(indices)),
            "at most the rank");
   }
+  check_sorted(a.offset_dims, kName, "offset_dims");
+  check_sorted(a.collapsed_slice_dims, kName, "collapsed_slice_dims");
   check_apart(a.collapsed_slice_dims, a.operand_batching_dims, x.rank(), kName,
               "collapsed_slice_dims and operand_batching_dims");
   check_dims(a.start_index_map, x.rank(), kName, "start_index_map");

@@ -21,6 +21,7 @@ Shape infer_constant(const InferArgs& args) {
 
 void verify_iota(const Instr& i) {
   if (!i.shape.is_array()) refuse("iota", "the result is no array");
+  if (i.shape.type() == ElementType::kPred) refuse("iota", "pred has no numbers", "convert it");
   check_dim(i.attrs<IotaAttrs>().dimension, i.shape.rank(), "iota", "iota_dimension");
 }
 

@@ -14,6 +14,10 @@ namespace {
 void verify_broadcast(const Instr& i) {
   Dims dims = i.attrs<DimsAttrs>().dimensions;
   Shape from = i.operand(0)->shape;
+  if (!from.is_array() || !i.shape.is_array() || from.type() != i.shape.type()) {
+    refuse("broadcast", fmt::format("{} becomes {}", to_string(from), to_string(i.shape)),
+           "arrays of one type");
+  }
   if (static_cast<int>(dims.size()) != from.rank()) {
     refuse("broadcast",
            fmt::format("dimensions has {} entries for {}", dims.size(), to_string(from)),

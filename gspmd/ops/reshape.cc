@@ -120,12 +120,41 @@ void verify_reshape(const Instr& i) {
     refuse("reshape", fmt::format("{} becomes {}", name_of(from.type()), name_of(i.shape.type())));
 }
 
+void verify_bitcast(const Instr& i) {
+  Shape from = i.operand(0)->shape;
+  if (from.is_array() && i.shape.is_array() && from.bytes() == i.shape.bytes()) return;
+  refuse("bitcast", fmt::format("{} becomes {}", to_string(from), to_string(i.shape)),
+         "both must be arrays of as many bytes");
+}
+
+// The array, then the size of each dimension of the result at run time.
+void verify_dynamic_reshape(const Instr& i) {
+  Shape from = i.operand(0)->shape;
+  if (!from.is_array() || !i.shape.is_array() || from.type() != i.shape.type()) {
+    refuse("dynamic-reshape", fmt::format("{} becomes {}", to_string(from), to_string(i.shape)),
+           "arrays of one type");
+  }
+  if (i.num_operands() != i.shape.rank() + 1) {
+    refuse("dynamic-reshape",
+           fmt::format("{} sizes for {}", i.num_operands() - 1, to_string(i.shape)),
+           "one for each dimension");
+  }
+  for (const Instr* size : i.operands.subspan(1)) {
+    if (size->shape.is_scalar() && is_integer(size->shape.type())) continue;
+    refuse("dynamic-reshape", fmt::format("a size is {}", to_string(size->shape)),
+           "integer scalars are needed");
+  }
+}
+
 void verify_bitcast_convert(const Instr& i) {
   Shape from = i.operand(0)->shape;
   int64_t a = bits_of(from.type()), b = bits_of(i.shape.type());
-  bool fits = from.rank() == i.shape.rank() && a == b;
-  if (a > b) fits = i.shape.rank() == from.rank() + 1 && i.shape.dim(from.rank()) * b == a;
-  if (a < b) fits = from.rank() == i.shape.rank() + 1 && from.dim(i.shape.rank()) * a == b;
+  bool arrays = from.is_array() && i.shape.is_array();
+  bool fits = arrays && from.rank() == i.shape.rank() && a == b;
+  if (arrays && a > b)
+    fits = i.shape.rank() == from.rank() + 1 && i.shape.dim(from.rank()) * b == a;
+  if (arrays && a < b)
+    fits = from.rank() == i.shape.rank() + 1 && from.dim(i.shape.rank()) * a == b;
   for (int d = 0; fits && d < std::min(from.rank(), i.shape.rank()); ++d)
     fits = from.dim(d) == i.shape.dim(d);
   if (fits) return;
@@ -157,6 +186,7 @@ extern const OpDef kReshapeDef = {.opcode = Opcode::kReshape,
 extern const OpDef kBitcastDef = {.opcode = Opcode::kBitcast,
                                   .name = "bitcast",
                                   .traits = {.data_movement = true},
+                                  .verify = verify_bitcast,
                                   .rule = no_factors};
 extern const OpDef kBitcastConvertDef = {.opcode = Opcode::kBitcastConvert,
                                          .name = "bitcast-convert",
@@ -167,6 +197,7 @@ extern const OpDef kDynamicReshapeDef = {.opcode = Opcode::kDynamicReshape,
                                          .name = "dynamic-reshape",
                                          .max_operands = -1,
                                          .traits = {.data_movement = true},
+                                         .verify = verify_dynamic_reshape,
                                          .rule = no_factors};
 
 }  // namespace gspmd

@@ -34,11 +34,27 @@ void check_updates(const ScatterAttrs& a, Shape x, Shape indices, Shape updates)
   }
 }
 
+// Current values, then updates, one of each array; gives the new values.
+void check_function(const InferArgs& args, size_t n) {
+  if (args.called.empty()) return;
+  const Computation& f = *args.called[0];
+  if (f.params().size() != 2 * n) {
+    refuse(kName,
+           fmt::format("{} has {} parameters, {} arrays need {}", f.name(), f.params().size(), n,
+                       2 * n),
+           "the current value and the update of each");
+  }
+  int results = f.root()->shape.num_leaves();
+  if (results == static_cast<int>(n)) return;
+  refuse(kName, fmt::format("{} gives {} values for {} arrays", f.name(), results, n));
+}
+
 Shape infer(const InferArgs& args) {
   size_t n = args.operands.size() / 2;
   if (args.operands.size() != 2 * n + 1) {
     refuse(kName, fmt::format("{} operands", args.operands.size()), "n arrays, indices, n updates");
   }
+  check_function(args, n);
   const auto& a = args.attrs.get<ScatterAttrs>();
   Shape x = array_operand(args, 0, kName),
         indices = array_operand(args, static_cast<int>(n), kName);
@@ -51,6 +67,8 @@ Shape infer(const InferArgs& args) {
     refuse(kName, fmt::format("index_vector_dim {} of {}", a.index_vector_dim, to_string(indices)),
            "at most the rank");
   }
+  check_sorted(a.update_window_dims, kName, "update_window_dims");
+  check_sorted(a.inserted_window_dims, kName, "inserted_window_dims");
   check_dims(a.scatter_dims_to_operand_dims, x.rank(), kName, "scatter_dims_to_operand_dims");
   check_apart(a.inserted_window_dims, a.input_batching_dims, x.rank(), kName,
               "inserted_window_dims and input_batching_dims");
@@ -71,6 +89,12 @@ Shape infer(const InferArgs& args) {
   check_batching(x, a.input_batching_dims, indices, a.scatter_indices_batching_dims,
                  a.index_vector_dim, kName);
   check_updates(a, x, indices, updates);
+  for (size_t k = 0; k < n; ++k) {
+    Shape u = args.operands[n + 1 + k];
+    if (class_of(u.type()) == class_of(args.operands[k].type())) continue;
+    refuse(kName, fmt::format("updates {} for {}", to_string(u), to_string(args.operands[k])),
+           "convert one of them");
+  }
   std::vector<Shape> results;
   for (size_t k = 0; k < n; ++k) results.push_back(args.operands[k].plain());
   return one_or_tuple(args.context, results);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gspmd/base/error.h"
 
 namespace gspmd {
@@ -37,6 +39,11 @@ void check_dims(absl::Span<const int64_t> dims, int rank, std::string_view op,
     if (seen >> d & 1) refuse(op, fmt::format("{} names dimension {} twice", field, d));
     seen |= uint64_t{1} << d;
   }
+}
+
+void check_sorted(absl::Span<const int64_t> dims, std::string_view op, std::string_view field) {
+  if (std::is_sorted(dims.begin(), dims.end())) return;
+  refuse(op, fmt::format("{} {{{}}} is not in order", field, fmt::join(dims, ",")), "sort it");
 }
 
 void check_same_sizes(const InferArgs& args, int begin, int end, std::string_view op) {

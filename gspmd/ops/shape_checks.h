@@ -28,6 +28,9 @@ void check_dim(int64_t dim, int rank, std::string_view op, std::string_view fiel
 // Operands [begin, end) must be arrays of equal sizes.
 void check_same_sizes(const InferArgs& args, int begin, int end, std::string_view op);
 
+// Ascending numbers.
+void check_sorted(absl::Span<const int64_t> dims, std::string_view op, std::string_view field);
+
 // The sizes of two dimensions that are one index must agree.
 void check_equal(int64_t a, int64_t b, std::string_view op, std::string_view what);
 

@@ -98,6 +98,70 @@ void check_order(const Module& m) {
   }
 }
 
+// What the header says about the entry computation.
+void check_header(const Module& m) {
+  const Computation& entry = *m.entry();
+  const ModuleAttrs& a = m.attrs;
+  if (a.entry_result_layout) {
+    if (a.entry_parameter_layouts.size() != entry.params().size()) {
+      throw Error(fmt::format("{}: entry_computation_layout has {} parameters, {} has {}", m.name(),
+                              a.entry_parameter_layouts.size(), entry.name(),
+                              entry.params().size()));
+    }
+    for (size_t k = 0; k < entry.params().size(); ++k) {
+      Shape stated = a.entry_parameter_layouts[k], own = entry.params()[k]->shape;
+      if (same(stated, own)) continue;
+      throw error_at(m, *entry.params()[k],
+                     fmt::format("entry_computation_layout says {}", to_string(stated)));
+    }
+    if (!same(a.entry_result_layout, entry.root()->shape)) {
+      throw error_at(m, *entry.root(),
+                     fmt::format("entry_computation_layout says the result is {}",
+                                 to_string(a.entry_result_layout)));
+    }
+  }
+  if (a.num_partitions < 1 || a.replica_count < 1) {
+    throw Error(fmt::format("{}: num_partitions {}, replica_count {}", m.name(), a.num_partitions,
+                            a.replica_count),
+                "both are at least 1");
+  }
+}
+
+// The part of a shape at an index path, or null.
+Shape part_of(Shape s, absl::Span<const int64_t> index) {
+  for (int64_t k : index) {
+    if (!s.is_tuple() || k < 0 || k >= static_cast<int64_t>(s.elements().size())) return Shape();
+    s = s.element(static_cast<int>(k));
+  }
+  return s;
+}
+
+Shape parameter_part(const Module& m, int64_t parameter, absl::Span<const int64_t> index) {
+  const auto& params = m.entry()->params();
+  bool exists = parameter >= 0 && parameter < static_cast<int64_t>(params.size());
+  return exists ? part_of(params[static_cast<size_t>(parameter)]->shape, index) : Shape();
+}
+
+// Aliases and donors name parts that exist; what shares memory has one shape.
+void check_aliases(const Module& m) {
+  for (const Alias& a : m.attrs.aliases) {
+    Shape out = part_of(m.entry()->root()->shape, a.output_index);
+    Shape in = parameter_part(m, a.parameter, a.parameter_index);
+    if (out && in && same(out, in)) continue;
+    throw Error(
+        fmt::format("{}: input_output_alias of result {{{}}}, {}, and parameter {} {{{}}}, {}",
+                    m.name(), fmt::join(a.output_index, ","),
+                    out ? to_string(out) : "which does not exist", a.parameter,
+                    fmt::join(a.parameter_index, ","), in ? to_string(in) : "which does not exist"),
+        "both must be there and have the same shape");
+  }
+  for (const Donor& d : m.attrs.donors) {
+    if (parameter_part(m, d.parameter, d.index)) continue;
+    throw Error(fmt::format("{}: buffer_donor names parameter {} {{{}}}, which does not exist",
+                            m.name(), d.parameter, fmt::join(d.index, ",")));
+  }
+}
+
 }  // namespace
 
 Shape infer_shape(Opcode op, const InferArgs& args) {
@@ -122,14 +186,16 @@ void verify(const Module& m, const Instr& i) {
 }
 
 void verify(const Module& m) {
+  if (m.entry() == nullptr)
+    throw Error(fmt::format("{}: the module has no entry computation", m.name()));
   check_names(m);
   for (const auto& c : m.computations()) check_parameters(m, *c);
   check_order(m);
   for (const auto& c : m.computations()) {
     for (const Instr* i : c->instrs()) verify(m, *i);
   }
-  if (m.entry() == nullptr)
-    throw Error(fmt::format("{}: the module has no entry computation", m.name()));
+  check_header(m);
+  check_aliases(m);
 }
 
 }  // namespace gspmd

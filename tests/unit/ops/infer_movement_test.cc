@@ -164,6 +164,49 @@ TEST_F(InferMovement, ScatterRefusesMismatchedUpdates) {
             "be equal");
 }
 
+TEST_F(InferMovement, DimensionsInOrder) {
+  GatherAttrs g;
+  g.offset_dims = b.dims({2, 1});
+  g.start_index_map = b.dims({0});
+  g.collapsed_slice_dims = b.dims({0});
+  g.slice_sizes = b.dims({1, 3, 2});
+  g.index_vector_dim = 1;
+  EXPECT_EQ(b.infer(Opcode::kGather, {"f32[8,3,2]", "s32[5]"}, b.attrs(g)),
+            "error: gather: offset_dims {2,1} is not in order (sort it)");
+  ScatterAttrs s;
+  s.update_window_dims = b.dims({1});
+  s.inserted_window_dims = b.dims({1, 0});
+  s.scatter_dims_to_operand_dims = b.dims({0});
+  s.index_vector_dim = 1;
+  EXPECT_EQ(b.infer(Opcode::kScatter, {"f32[8,3,2]", "s32[5]", "f32[5,2]"}, b.attrs(s),
+                    {b.reducer(Opcode::kAdd)}),
+            "error: scatter: inserted_window_dims {1,0} is not in order (sort it)");
+}
+
+TEST_F(InferMovement, ScatterRefusesOtherFunctions) {
+  ScatterAttrs s;
+  s.inserted_window_dims = b.dims({0});
+  s.scatter_dims_to_operand_dims = b.dims({0});
+  s.index_vector_dim = 1;
+  auto scatter = [&](std::string_view updates, Computation* f) {
+    return b.infer(Opcode::kScatter, {"f32[8]", "s32[5]", updates}, b.attrs(s), {f});
+  };
+  EXPECT_EQ(scatter("f32[5]", b.reducer(Opcode::kAdd)), "f32[8]");
+  EXPECT_EQ(scatter("s32[5]", b.reducer(Opcode::kAdd)),
+            "error: scatter: updates s32[5] for f32[8] (convert one of them)");
+  EXPECT_EQ(scatter("f32[5]", b.opaque({"f32[]"}, "f32[]")),
+            "error: scatter: opaque has 1 parameters, 1 arrays need 2 (the current value and the "
+            "update of each)");
+  EXPECT_EQ(scatter("f32[5]", b.opaque({"f32[]", "f32[]"}, "(f32[], f32[])")),
+            "error: scatter: opaque.1 gives 2 values for 1 arrays");
+}
+
+TEST_F(InferMovement, StartIndices) {
+  Attrs sizes = b.attrs(DynamicSliceAttrs{b.dims({2, 2})});
+  EXPECT_EQ(b.infer(Opcode::kDynamicSlice, {"f32[8,3]", "s32[2]"}, sizes),
+            "error: dynamic-slice: 1 start indices for rank 2 (one scalar for each dimension)");
+}
+
 TEST_F(InferMovement, BatchingDimensions) {
   GatherAttrs a;
   a.operand_batching_dims = b.dims({0});
@@ -195,6 +238,17 @@ TEST_F(InferMovement, Tuples) {
   EXPECT_EQ(b.infer(Opcode::kGetTupleElement, {"f32[8]"}, b.attrs(IndexAttrs{0})),
             "error: get-tuple-element: the operand is f32[8] (a tuple is needed)");
   EXPECT_EQ(b.infer(Opcode::kOptimizationBarrier, {"(f32[8], s32[])"}), "(f32[8], s32[])");
+}
+
+TEST_F(InferMovement, BranchesOfAPredicate) {
+  Computation* f = b.opaque({"f32[]"}, "f32[]");
+  EXPECT_EQ(b.infer(Opcode::kConditional, {"pred[]", "f32[]"}, {}, {f}),
+            "error: conditional: 1 branches for a pred[] chooser (two are needed)");
+  EXPECT_EQ(b.infer(Opcode::kConditional, {"s32[]", "f32[]"}, {}, {f}), "f32[]");
+  EXPECT_EQ(b.infer(Opcode::kFusion, {"f32[8]"}, {}, {f}),
+            "error: fusion: parameter 0 of opaque is f32[] and gets f32[8]");
+  EXPECT_EQ(b.infer(Opcode::kCall, {"f32[8]"}),
+            "error: call: 0 computations are called (one is needed)");
 }
 
 TEST_F(InferMovement, ControlFlow) {

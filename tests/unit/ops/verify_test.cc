@@ -59,6 +59,59 @@ TEST(Verify, AttributesAgainstStatedShapes) {
             "a last dimension of the ratio of widths, a wider one removes it)");
 }
 
+TEST(Verify, TypesOfStatedShapes) {
+  auto x = [](std::string_view type, std::string_view y) {
+    std::string got = verified(fmt::format("  x = {}[8] parameter(0)\n  ROOT y = {}", type, y));
+    return got == "fine" ? got : got.substr(5);  // without the place
+  };
+  EXPECT_EQ(x("c64", "f32[8] convert(x)"),
+            "y = f32[8] convert(x): convert: c64 becomes f32 (take its part with real or imag "
+            "first)");
+  EXPECT_EQ(x("f32", "c64[8] convert(x)"), "fine");
+  EXPECT_EQ(x("f32", "s32[8,4] broadcast(x), dimensions={0}"),
+            "y = s32[8,4] broadcast(x): broadcast: f32[8] becomes s32[8,4] (arrays of one type)");
+  EXPECT_EQ(x("s32", "s32[8] reduce-precision(x), exponent_bits=8, mantissa_bits=7"),
+            "y = s32[8] reduce-precision(x): reduce-precision: operand 0 is s32[8] (floating-point "
+            "numbers are needed)");
+  EXPECT_EQ(x("f32", "f32[8] reduce-precision(x), exponent_bits=0, mantissa_bits=7"),
+            "y = f32[8] reduce-precision(x): reduce-precision: exponent_bits 0, mantissa_bits 7 "
+            "(at least 1 and 0)");
+  EXPECT_EQ(x("f32", "bf16[8] stochastic-convert(x, x)"),
+            "y = bf16[8] stochastic-convert(x, x): stochastic-convert: random bits f32[8] for "
+            "f32[8] (an unsigned type of the same width is needed)");
+  EXPECT_EQ(x("f32", "f32[2,2] bitcast(x)"),
+            "y = f32[2,2] bitcast(x): bitcast: f32[8] becomes f32[2,2] (both must be arrays of as "
+            "many bytes)");
+  EXPECT_EQ(x("f32", "pred[8] iota(), iota_dimension=0"),
+            "y = pred[8] iota(): iota: pred has no numbers (convert it)");
+  EXPECT_EQ(x("s32", "s32[<=2,<=4] dynamic-reshape(x, x)"),
+            "y = s32[<=2,<=4] dynamic-reshape(x, x): dynamic-reshape: 1 sizes for s32[<=2,<=4] "
+            "(one for each dimension)");
+}
+
+TEST(Verify, AsynchronousInstructions) {
+  constexpr std::string_view kUnary =
+      "f {\n  a = f32[8] parameter(0)\n  ROOT b = f32[8] negate(a)\n}\n";
+  auto run = [&](std::string_view start, std::string_view done) {
+    std::string got = verified(
+        fmt::format("  x = f32[8] parameter(0)\n  s = {} async-start(x), calls=f\n  ROOT d = {} "
+                    "async-done(s)",
+                    start, done),
+        kUnary);
+    size_t message = got.find("async-", got.find("): "));
+    return message == std::string::npos ? got : got.substr(message);
+  };
+  EXPECT_EQ(run("((f32[8]), f32[8], s32[])", "f32[8]"), "fine");
+  EXPECT_EQ(run("(f32[8], f32[8])", "f32[8]"),
+            "async-start: (f32[8], f32[8]) is no operation under way (it is a tuple of the "
+            "operands' tuple, the result and more)");
+  EXPECT_EQ(run("((f32[4]), f32[8])", "f32[8]"),
+            "async-start: element 0 of ((f32[4]), f32[8]) is not the tuple of the operands");
+  EXPECT_EQ(run("((f32[8]), f32[4])", "f32[4]"), "async-start: f gives f32[8] for a result f32[4]");
+  EXPECT_EQ(run("((f32[8]), f32[8])", "f32[4]"),
+            "async-done: ((f32[8]), f32[8]) gives f32[4] (element 1 is the result)");
+}
+
 TEST(Verify, CalledComputations) {
   constexpr std::string_view kUnary =
       "f {\n  a = f32[] parameter(0)\n  ROOT b = f32[] negate(a)\n}\n";
@@ -135,6 +188,61 @@ TEST_F(VerifyModule, Parameters) {
   parameter(1);
   c->set_root(parameter(2));
   EXPECT_EQ(verified(), "main: there is no parameter 0 of 3");
+}
+
+TEST_F(VerifyModule, EntryLayout) {
+  c->set_root(m.add(c, Opcode::kNegate, f32, {parameter(0)}, {}, "a"));
+  m.attrs.entry_parameter_layouts = {f32};
+  m.attrs.entry_result_layout = f32;
+  EXPECT_EQ(verified(), "fine");
+  m.attrs.entry_result_layout = m.context().array(ElementType::kF32, {2});
+  EXPECT_EQ(verified(), "a = f32[] negate(p0): entry_computation_layout says the result is f32[2]");
+  m.attrs.entry_parameter_layouts = {m.attrs.entry_result_layout};
+  EXPECT_EQ(verified(), "p0 = f32[] parameter(): entry_computation_layout says f32[2]");
+  m.attrs.entry_parameter_layouts = {};
+  EXPECT_EQ(verified(), "m: entry_computation_layout has 0 parameters, main has 1");
+}
+
+TEST_F(VerifyModule, Header) {
+  c->set_root(parameter(0));
+  m.attrs.num_partitions = 0;
+  EXPECT_EQ(verified(), "m: num_partitions 0, replica_count 1");
+  m.set_entry(nullptr);
+  EXPECT_EQ(verified(), "m: the module has no entry computation");
+}
+
+TEST_F(VerifyModule, AliasesAndDonors) {
+  Instr* p = parameter(0);
+  Shape s = m.context().tuple({f32, m.context().array(ElementType::kF32, {2})});
+  Instr* wide =
+      m.add(c, Opcode::kBroadcast, s.element(1), {p}, m.context().attrs(DimsAttrs{}), "w");
+  c->set_root(m.add(c, Opcode::kTuple, s, {p, wide}, {}, "t"));
+  m.attrs.aliases = {{.output_index = {0}, .parameter = 0, .parameter_index = {}}};
+  m.attrs.donors = {{.parameter = 0, .index = {}}};
+  EXPECT_EQ(verified(), "fine");
+  m.attrs.aliases[0].output_index = {1};
+  EXPECT_EQ(verified(), "m: input_output_alias of result {1}, f32[2], and parameter 0 {}, f32[]");
+  m.attrs.aliases[0].output_index = {2};
+  EXPECT_EQ(verified(),
+            "m: input_output_alias of result {2}, which does not exist, and parameter 0 {}, f32[]");
+  m.attrs.aliases[0] = {.output_index = {0}, .parameter = 1, .parameter_index = {}};
+  EXPECT_EQ(verified(),
+            "m: input_output_alias of result {0}, f32[], and parameter 1 {}, which does not exist");
+  m.attrs.aliases.clear();
+  m.attrs.donors = {{.parameter = 0, .index = {0}}};
+  EXPECT_EQ(verified(), "m: buffer_donor names parameter 0 {0}, which does not exist");
+}
+
+TEST_F(VerifyModule, Names) {
+  parameter(0);
+  c->set_root(m.add(c, Opcode::kNegate, f32, {c->params()[0]}, {}, "p0"));
+  EXPECT_EQ(verified(), "p0 = f32[] negate(p0): the name p0 is taken");
+}
+
+TEST_F(VerifyModule, TwoParametersOfOneNumber) {
+  parameter(0);
+  c->set_root(m.add(c, Opcode::kParameter, f32, {}, m.context().attrs(ParameterAttrs{0}), "q"));
+  EXPECT_EQ(verified(), "main: two parameters have the same number");
 }
 
 }  // namespace
