@@ -15,9 +15,8 @@ namespace gspmd {
 // Axis 0 of a mesh is the last of the chain.
 class Chain {
  public:
-  explicit Chain(int64_t places) : cuts_{1} {
-    if (places > 1) cuts_.push_back(places);
-  }
+  explicit Chain(int64_t places)
+      : cuts_(places > 1 ? std::vector<int64_t>{1, places} : std::vector<int64_t>{1}) {}
 
   int num_axes() const { return static_cast<int>(cuts_.size()) - 1; }
   int64_t stride(AxisId a) const { return cuts_[num_axes() - 1 - a]; }

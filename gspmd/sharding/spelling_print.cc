@@ -94,7 +94,7 @@ std::string print_mesh_axes(const NamedMesh& mesh, Quote quote) {
 }
 
 std::string print_sdy_mesh_body(const NamedMesh& mesh) {
-  std::string out = "<" + print_mesh_axes(mesh, Quote::kSdy);
+  std::string out = fmt::format("<{}", print_mesh_axes(mesh, Quote::kSdy));
   if (mesh.maximal_device) {
     append(&out, ", device_ids=[{}]", *mesh.maximal_device);
   } else if (mesh.device_ids.size() > 0 && !is_plain(mesh.device_ids)) {
