@@ -115,6 +115,19 @@ bool covers_all(const WindowDim& w, int64_t size) {
          w.window_dilation == 1 && !w.reversal;
 }
 
+// More taps than positions: the gradient of a kernel, whose "kernel" is an image itself. Taps and image are split alike; each
+// shard's taps read the image a little around its own block.
+void add_taps(RuleBuilder* r, const WindowDim& w, int64_t in, int64_t kernel, int64_t out, int64_t positions) {
+  FactorId taps = r->add({.kind = FactorKind::kReduce,
+                          .combiner = Combiner::kSum,
+                          .size = w.size,
+                          .window = w,
+                          .needs_handler = true});
+  r->place(taps, 0, in);
+  r->place(taps, 1, kernel);
+  r->place(r->add({.kind = FactorKind::kWhole, .propagates = false, .size = positions}), r->result(), out);
+}
+
 void add_spatial(RuleBuilder* r, const Instr& conv, int k) {
   const auto& a = conv.attrs<ConvAttrs>();
   const WindowDim& w = a.window[k];
@@ -129,6 +142,8 @@ void add_spatial(RuleBuilder* r, const Instr& conv, int k) {
     if (size > 1) r->reduce({in, kernel}, Combiner::kSum);
     return;
   }
+  int64_t positions = conv.shape.dim(as_int(out));
+  if (positions < w.size) return add_taps(r, w, in, kernel, out, positions);
   r->window({in, kNone}, out, w);
   if (w.size == 1) return;
   FactorId taps = r->add({.kind = FactorKind::kReduce,

@@ -50,5 +50,8 @@ Instr* once(LocalOp& op, Instr* value, Combiner combiner, AxisSet reduced);
 
 // The operator on local operands with local attributes; padding along reduced dimensions is masked first.
 Instr* localize_by_rule(LocalOp& op);
+// Its two halves, for handlers that change operands in between.
+void mask_reduced(LocalOp& op);
+Instr* emit_by_rule(LocalOp& op);
 
 }  // namespace gspmd

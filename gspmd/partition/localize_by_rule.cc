@@ -53,20 +53,6 @@ Attrs local_attrs(const LocalOp& op) {
   }
 }
 
-// Padding along a reduced dimension becomes the combiner's identity in every operand that has it.
-void mask_reduced(LocalOp& op) {
-  for (int f = 0; f < op.rule().num_factors(); ++f) {
-    const Factor& factor = op.rule().factor(static_cast<FactorId>(f));
-    if (factor.kind != FactorKind::kReduce || op.factors[f].empty()) continue;
-    for (int k = 0; k < op.rule().num_operands(); ++k) {
-      int d = op.rule().dim_of(k, static_cast<FactorId>(f));
-      if (d < 0 || !op.is_uneven(k, d)) continue;
-      Emitter::Because because(op.e, Reason::kMask);
-      op.operands[k] = op.masked(k, d, op.operands[k], op.e.identity(factor.combiner, op.operands[k]->shape.type()));
-    }
-  }
-}
-
 }  // namespace
 
 const AxisList& LocalOp::axes(int tensor, int d) const {
@@ -88,8 +74,26 @@ Instr* LocalOp::masked(int operand, int d, Instr* value, Instr* fill) const {
   return mask_outside(e, value, d, start, INT64_MIN, size, fill);
 }
 
+// Padding along a reduced dimension becomes the combiner's identity in every operand that has it.
+void mask_reduced(LocalOp& op) {
+  for (int f = 0; f < op.rule().num_factors(); ++f) {
+    const Factor& factor = op.rule().factor(static_cast<FactorId>(f));
+    if (factor.kind != FactorKind::kReduce || op.factors[f].empty()) continue;
+    for (int k = 0; k < op.rule().num_operands(); ++k) {
+      int d = op.rule().dim_of(k, static_cast<FactorId>(f));
+      if (d < 0 || !op.is_uneven(k, d)) continue;
+      Emitter::Because because(op.e, Reason::kMask);
+      op.operands[k] = op.masked(k, d, op.operands[k], op.e.identity(factor.combiner, op.operands[k]->shape.type()));
+    }
+  }
+}
+
 Instr* localize_by_rule(LocalOp& op) {
   mask_reduced(op);
+  return emit_by_rule(op);
+}
+
+Instr* emit_by_rule(LocalOp& op) {
   Instr* made = op.e.add(op.instr().opcode, op.local_result_shape(), op.operands, local_attrs(op));
   made->called = op.e.module().computation_array(op.instr().called);
   return made;

@@ -99,15 +99,91 @@ std::optional<bool> splits_reduce_window(const Iteration& it, FactorId f, const 
   return !outside && p.block * n == out;
 }
 
+// A tap dimension that is split together with the image (the gradient of a kernel): seen from the taps, tap k reads the image at
+// k*window_dilation + y*stride - low for every position y: a window of `positions` elements.
+struct TapDim {
+  int image_dim = 0, kernel_dim = 0;
+  size_t spatial = 0;
+  WindowPlan plan;
+  SplitDim image, kernel;
+};
+
+std::vector<TapDim> tap_dims(const LocalOp& op) {
+  const auto& a = op.instr().attrs<ConvAttrs>();
+  std::vector<TapDim> out;
+  for (int f = 0; f < op.rule().num_factors(); ++f) {
+    FactorId id = static_cast<FactorId>(f);
+    const Factor& factor = op.rule().factor(id);
+    if (!factor.needs_handler || op.factors[f].empty()) continue;
+    TapDim t;
+    t.image_dim = op.rule().dim_of(0, id);
+    t.kernel_dim = op.rule().dim_of(1, id);
+    t.spatial = static_cast<size_t>(a.dims.kernel_spatial.index_of(t.kernel_dim));
+    WindowDim seen;
+    seen.size = op.instr().shape.dim(static_cast<int>(a.dims.output_spatial[t.spatial]));
+    seen.stride = factor.window.window_dilation;
+    seen.window_dilation = factor.window.stride;
+    seen.base_dilation = factor.window.base_dilation;
+    seen.pad_low = factor.window.pad_low;
+    t.plan = plan_window(op.it.shape(0).dim(t.image_dim), factor.window.size, op.it.mesh->product(op.factors[f]), seen);
+    t.image = SplitDim{t.image_dim, op.it.mesh, op.factors[f]};
+    t.kernel = SplitDim{t.kernel_dim, op.it.mesh, op.factors[f]};
+    out.push_back(t);
+  }
+  return out;
+}
+
+// Each shard's taps, and what they read of the image; taps beyond the last are zero.
+void fetch_taps(LocalOp& op, absl::Span<const TapDim> taps) {
+  Emitter::Because because(op.e, Reason::kHalo);
+  for (const TapDim& t : taps) {
+    op.operands[0] = exchange_halo(op.e, op.operands[0], t.image, t.plan.need, op.e.zero(op.operands[0]->shape.type()));
+    int64_t size = op.it.shape(1).dim(t.kernel_dim), n = t.plan.need.shards;
+    HaloNeed need{size, ceil_div(size, n), n, t.plan.block, 0, t.plan.block};
+    op.operands[1] = exchange_halo(op.e, op.operands[1], t.kernel, need, op.e.zero(op.operands[1]->shape.type()));
+  }
+}
+
+// Padding of reduced features and batches; tap dimensions are fetched with their own fill.
+void mask_features(LocalOp& op) {
+  for (int f = 0; f < op.rule().num_factors(); ++f) {
+    const Factor& factor = op.rule().factor(static_cast<FactorId>(f));
+    if (factor.kind != FactorKind::kReduce || factor.needs_handler || op.factors[f].empty()) continue;
+    for (int k = 0; k < 2; ++k) {
+      int d = op.rule().dim_of(k, static_cast<FactorId>(f));
+      if (d < 0 || !op.is_uneven(k, d)) continue;
+      Emitter::Because because(op.e, Reason::kMask);
+      op.operands[k] = op.masked(k, d, op.operands[k], op.e.zero(op.operands[k]->shape.type()));
+    }
+  }
+}
+
+std::optional<bool> splits_convolution(const Iteration& it, FactorId f, const AxisList& axes) {
+  const Factor& factor = it.rule.factor(f);
+  if (factor.kind == FactorKind::kReduce && factor.needs_handler) {
+    return it.rule.dim_of(0, f) >= 0 && !factor.window.reversal;
+  }
+  return splits_windows(it, f, axes);
+}
+
 Instr* localize_convolution(LocalOp& op) {
   std::vector<WindowedDim> dims = windowed_dims(op);
-  if (dims.empty()) return localize_by_rule(op);
+  std::vector<TapDim> taps = tap_dims(op);
+  if (dims.empty() && taps.empty()) return localize_by_rule(op);
+  mask_features(op);
   op.operands[0] = fetch_windows(op, 0, dims, op.e.zero(op.operands[0]->shape.type()));
-  // Features and batches may be split and reduced as well: those go by the rule.
-  LocalOp inner{op.e, op.it, op.factors, op.operands, op.layouts, op.results};
-  Instr* r = localize_by_rule(inner);
+  fetch_taps(op, taps);
+  Instr* r = emit_by_rule(op);
   ConvAttrs a = r->attributes.get<ConvAttrs>();
-  a.window = local_window(op, a.window, dims, &a.dims.input_spatial);
+  absl::Span<WindowDim> local = op.e.context().arena().array<WindowDim>(a.window.size());
+  Window windows = local_window(op, a.window, dims, &a.dims.input_spatial);
+  std::copy(windows.begin(), windows.end(), local.begin());
+  for (const TapDim& t : taps) {
+    local[t.spatial].size = t.plan.block;
+    local[t.spatial].pad_low = t.plan.local.pad_low;
+    local[t.spatial].pad_high = t.plan.local.pad_high;
+  }
+  a.window = local;
   r->attributes = op.e.context().attrs(a);
   r->shape = op.e.context().with_dims(r->shape, computed_dims(op, dims));
   return realign_windows(op, r, dims);
@@ -118,6 +194,6 @@ Instr* localize_convolution(LocalOp& op) {
 extern const Handler kSliceHandler = {.can_split = splits_windows, .localize = localize_slice};
 extern const Handler kPadHandler = {.can_split = splits_windows, .localize = localize_pad};
 extern const Handler kReduceWindowHandler = {.can_split = splits_reduce_window, .localize = localize_reduce_window};
-extern const Handler kConvolutionHandler = {.can_split = splits_windows, .localize = localize_convolution};
+extern const Handler kConvolutionHandler = {.can_split = splits_convolution, .localize = localize_convolution};
 
 }  // namespace gspmd
