@@ -143,7 +143,7 @@ void add_spatial(RuleBuilder* r, const Instr& conv, int k) {
     return;
   }
   int64_t positions = conv.shape.dim(as_int(out));
-  if (positions < w.size) return add_taps(r, w, in, kernel, out, positions);
+  if (positions < w.size && !w.reversal) return add_taps(r, w, in, kernel, out, positions);
   r->window({in, kNone}, out, w);
   if (w.size == 1) return;
   FactorId taps = r->add({.kind = FactorKind::kReduce,

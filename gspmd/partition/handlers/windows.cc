@@ -161,7 +161,7 @@ void mask_features(LocalOp& op) {
 std::optional<bool> splits_convolution(const Iteration& it, FactorId f, const AxisList& axes) {
   const Factor& factor = it.rule.factor(f);
   if (factor.kind == FactorKind::kReduce && factor.needs_handler) {
-    return it.rule.dim_of(0, f) >= 0 && !factor.window.reversal;
+    return it.rule.dim_of(0, f) >= 0;
   }
   return splits_windows(it, f, axes);
 }
