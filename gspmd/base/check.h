@@ -6,8 +6,8 @@
 
 namespace gspmd {
 
-// A broken promise of our own code: never caused by bad input. It is thrown, not aborted on, so that an
-// embedding process survives; the command turns it into exit code 3.
+// A broken promise of our own code: never caused by bad input. It is thrown, not aborted on, so
+// that an embedding process survives; the command turns it into exit code 3.
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -20,8 +20,8 @@ class InternalError : public std::logic_error {
 
 // Checks stay on in release builds: each guards against a wrong answer.
 // `message` is any expression convertible to std::string, evaluated only on failure.
-#define GSPMD_CHECK(condition, message)                                   \
-  do {                                                                    \
-    if (!(condition)) [[unlikely]]                                        \
-      ::gspmd::check_failed(__FILE__, __LINE__, #condition, (message));   \
+#define GSPMD_CHECK(condition, message)                                 \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]]                                      \
+      ::gspmd::check_failed(__FILE__, __LINE__, #condition, (message)); \
   } while (false)

@@ -11,7 +11,8 @@ namespace gspmd {
 // A list of dimension numbers or sizes being built.
 using DimVector = absl::InlinedVector<int64_t, 6>;
 
-// An immutable list of integers whose memory belongs to an arena (see Arena::dims), so that copies are free.
+// An immutable list of integers whose memory belongs to an arena (see Arena::dims), so that copies
+// are free.
 class Dims {
  public:
   Dims() = default;

@@ -13,7 +13,8 @@
 
 namespace gspmd {
 
-// The own attributes of each operator: plain data in arena memory, immutable once on an instruction, shared by clones.
+// The own attributes of each operator: plain data in arena memory, immutable once on an
+// instruction, shared by clones.
 
 struct WindowDim {
   int64_t size = 1, stride = 1, pad_low = 0, pad_high = 0, base_dilation = 1, window_dilation = 1;
@@ -30,31 +31,80 @@ enum class TransposeA : uint8_t { kNoTranspose, kTranspose, kAdjoint };
 enum class RngAlgorithm : uint8_t { kDefault, kThreeFry, kPhilox };
 enum class RngDistribution : uint8_t { kUniform, kNormal };
 
-struct DimsAttrs { Dims dimensions; };  // broadcast, transpose, reverse, reduce, map, concatenate, get-dimension-size, ...
-struct IotaAttrs { int64_t dimension = 0; };
-struct ParameterAttrs { int64_t number = 0; };
-struct ConstantAttrs { const Literal* literal = nullptr; };
-struct IndexAttrs { int64_t index = 0; };  // get-tuple-element
-struct CompareAttrs { Direction direction = Direction::kEq; CompareType type = CompareType::kDefault; };
-struct ReshapeAttrs { int64_t inferred_dimension = -1; };
-struct ReducePrecisionAttrs { int64_t exponent_bits = 0, mantissa_bits = 0; };
-struct SliceAttrs { Dims starts, limits, strides; };
-struct DynamicSliceAttrs { Dims sizes; };
-struct PadAttrs { Dims low, high, interior; };
-struct SortAttrs { Dims dimensions; bool is_stable = false; };  // one dimension
-struct TopKAttrs { int64_t k = 0; bool largest = true; };
-struct WindowAttrs { Window window; };  // reduce-window, select-and-scatter
-struct BatchNormAttrs { double epsilon = 0; int64_t feature_index = 0; };
-struct CholeskyAttrs { bool lower = false; };
+struct DimsAttrs {
+  Dims dimensions;
+};  // broadcast, transpose, reverse, reduce, map, concatenate, get-dimension-size, ...
+struct IotaAttrs {
+  int64_t dimension = 0;
+};
+struct ParameterAttrs {
+  int64_t number = 0;
+};
+struct ConstantAttrs {
+  const Literal* literal = nullptr;
+};
+struct IndexAttrs {
+  int64_t index = 0;
+};  // get-tuple-element
+struct CompareAttrs {
+  Direction direction = Direction::kEq;
+  CompareType type = CompareType::kDefault;
+};
+struct ReshapeAttrs {
+  int64_t inferred_dimension = -1;
+};
+struct ReducePrecisionAttrs {
+  int64_t exponent_bits = 0, mantissa_bits = 0;
+};
+struct SliceAttrs {
+  Dims starts, limits, strides;
+};
+struct DynamicSliceAttrs {
+  Dims sizes;
+};
+struct PadAttrs {
+  Dims low, high, interior;
+};
+struct SortAttrs {
+  Dims dimensions;
+  bool is_stable = false;
+};  // one dimension
+struct TopKAttrs {
+  int64_t k = 0;
+  bool largest = true;
+};
+struct WindowAttrs {
+  Window window;
+};  // reduce-window, select-and-scatter
+struct BatchNormAttrs {
+  double epsilon = 0;
+  int64_t feature_index = 0;
+};
+struct CholeskyAttrs {
+  bool lower = false;
+};
 struct TriangularSolveAttrs {
   bool left_side = false, lower = false, unit_diagonal = false;
   TransposeA transpose_a = TransposeA::kNoTranspose;
 };
-struct FftAttrs { FftType type = FftType::kFft; Dims length; };
-struct RngAttrs { RngDistribution distribution = RngDistribution::kUniform; };
-struct RngBitGeneratorAttrs { RngAlgorithm algorithm = RngAlgorithm::kDefault; };
-struct RngStateAttrs { int64_t delta = 0; };
-struct ScanAttrs { Dims dimensions; int64_t num_carries = 0; bool is_reverse = false, is_associative = false; };
+struct FftAttrs {
+  FftType type = FftType::kFft;
+  Dims length;
+};
+struct RngAttrs {
+  RngDistribution distribution = RngDistribution::kUniform;
+};
+struct RngBitGeneratorAttrs {
+  RngAlgorithm algorithm = RngAlgorithm::kDefault;
+};
+struct RngStateAttrs {
+  int64_t delta = 0;
+};
+struct ScanAttrs {
+  Dims dimensions;
+  int64_t num_carries = 0;
+  bool is_reverse = false, is_associative = false;
+};
 
 struct DotAttrs {  // dot, ragged-dot, scaled-dot
   Dims lhs_batch, lhs_contract, rhs_batch, rhs_contract;
@@ -65,7 +115,8 @@ struct DotAttrs {  // dot, ragged-dot, scaled-dot
 
 // dim_labels=b01f_01io->b01f: for each tensor which dimension is which.
 struct ConvDims {
-  int64_t input_batch = 0, input_feature = 0, kernel_input = 0, kernel_output = 0, output_batch = 0, output_feature = 0;
+  int64_t input_batch = 0, input_feature = 0, kernel_input = 0, kernel_output = 0, output_batch = 0,
+          output_feature = 0;
   Dims input_spatial, kernel_spatial, output_spatial;
 };
 struct ConvAttrs {
@@ -76,7 +127,8 @@ struct ConvAttrs {
 };
 
 struct GatherAttrs {
-  Dims offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims, slice_sizes;
+  Dims offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims,
+      start_indices_batching_dims, slice_sizes;
   int64_t index_vector_dim = 0;
   bool indices_are_sorted = false;
 };
@@ -87,13 +139,14 @@ struct ScatterAttrs {
   bool indices_are_sorted = false, unique_indices = false;
 };
 
-struct CollectiveAttrs {  // all-gather, all-reduce, reduce-scatter, all-to-all, collective-broadcast and their -start forms
+struct CollectiveAttrs {  // all-gather, all-reduce, reduce-scatter, all-to-all,
+                          // collective-broadcast and their -start forms
   Dims dimensions;        // one dimension, or empty (all-reduce, tuple all-to-all)
   const DeviceGroups* groups = nullptr;
   int64_t channel_id = 0;  // 0 = none
   bool use_global_device_ids = false, constrain_layout = false;
 };
-struct PermuteAttrs {  // collective-permute
+struct PermuteAttrs {                                   // collective-permute
   absl::Span<const std::pair<int64_t, int64_t>> pairs;  // as written; or, for what we emit:
   const DevicePermutation* permutation = nullptr;       // expanded only where it is printed or run
   const Mesh* mesh = nullptr;
@@ -111,14 +164,33 @@ struct CustomCallAttrs {
   int64_t feature_groups = 1, batch_groups = 1;
   std::string_view operand_precision;
 };
-struct ChannelAttrs { int64_t channel_id = 0; bool is_host_transfer = false; };  // send, recv, ...
-struct InfeedAttrs { std::string_view config; };
-struct OutfeedAttrs { std::string_view config; Shape shape; };
-struct DomainAttrs { std::string_view raw; };  // `{kind=..., entry=..., exit=...}`
-struct AsyncAttrs { std::string_view execution_thread; };
-struct FusionAttrs { std::string_view kind; std::string_view output_to_operand_aliasing; };
-struct CallAttrs { bool is_composite = false; };
-struct CopyStartAttrs { int64_t cross_program_prefetch_index = -1; };
+struct ChannelAttrs {
+  int64_t channel_id = 0;
+  bool is_host_transfer = false;
+};  // send, recv, ...
+struct InfeedAttrs {
+  std::string_view config;
+};
+struct OutfeedAttrs {
+  std::string_view config;
+  Shape shape;
+};
+struct DomainAttrs {
+  std::string_view raw;
+};  // `{kind=..., entry=..., exit=...}`
+struct AsyncAttrs {
+  std::string_view execution_thread;
+};
+struct FusionAttrs {
+  std::string_view kind;
+  std::string_view output_to_operand_aliasing;
+};
+struct CallAttrs {
+  bool is_composite = false;
+};
+struct CopyStartAttrs {
+  int64_t cross_program_prefetch_index = -1;
+};
 
 // clang-format off
 #define GSPMD_ATTRS(X) \
@@ -139,9 +211,9 @@ enum class AttrsKind : uint8_t {
 
 template <typename T>
 struct AttrsKindOf;
-#define X(type)                                          \
-  template <>                                            \
-  struct AttrsKindOf<type> {                             \
+#define X(type)                                            \
+  template <>                                              \
+  struct AttrsKindOf<type> {                               \
     static constexpr AttrsKind value = AttrsKind::k##type; \
   };
 GSPMD_ATTRS(X)
@@ -152,7 +224,8 @@ class Attrs {
  public:
   Attrs() = default;
   template <typename T>
-  Attrs(const T* attrs) : kind_(AttrsKindOf<T>::value), data_(attrs) {}  // NOLINT: a pointer is an Attrs
+  Attrs(const T* attrs)
+      : kind_(AttrsKindOf<T>::value), data_(attrs) {}  // NOLINT: a pointer is an Attrs
   Attrs(AttrsKind kind, const void* data) : kind_(kind), data_(data) {}
 
   AttrsKind kind() const { return kind_; }

@@ -70,7 +70,8 @@ std::string_view Context::name(std::string_view text) {
   return kept;
 }
 
-Shape Context::array(ElementType type, absl::Span<const int64_t> dims, const Layout* layout, uint64_t dynamic) {
+Shape Context::array(ElementType type, absl::Span<const int64_t> dims, const Layout* layout,
+                     uint64_t dynamic) {
   ShapeKey key{type, dims, dynamic, layout, {}};
   auto it = impl_->shapes.find(key);
   if (it != impl_->shapes.end()) return it->second;
@@ -95,7 +96,8 @@ Shape Context::tuple(absl::Span<const Shape> elements) {
   data->elements = arena_.copy(elements);
   Shape shape(data);
   std::vector<Shape> plain(elements.size());
-  std::transform(elements.begin(), elements.end(), plain.begin(), [](Shape s) { return s.plain(); });
+  std::transform(elements.begin(), elements.end(), plain.begin(),
+                 [](Shape s) { return s.plain(); });
   if (!std::equal(plain.begin(), plain.end(), elements.begin())) {
     data->plain = arena_.make<Shape>(tuple(plain));
   }
@@ -109,7 +111,9 @@ Shape Context::with_dims(Shape shape, absl::Span<const int64_t> dims) {
   return array(shape.type(), dims, shape.layout());
 }
 
-Shape Context::with_type(Shape shape, ElementType type) { return array(type, shape.dims(), shape.layout()); }
+Shape Context::with_type(Shape shape, ElementType type) {
+  return array(type, shape.dims(), shape.layout());
+}
 
 const Layout* Context::layout(absl::Span<const int64_t> minor_to_major, std::string_view rest) {
   if (rest.empty() && is_default_layout(minor_to_major)) return nullptr;

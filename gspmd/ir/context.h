@@ -13,8 +13,9 @@
 
 namespace gspmd {
 
-// Owns what the modules of one compilation share: interned names, shapes, shardings, spellings, attribute memory. Not
-// thread-safe; several contexts can work side by side. Modules keep theirs alive.
+// Owns what the modules of one compilation share: interned names, shapes, shardings, spellings,
+// attribute memory. Not thread-safe; several contexts can work side by side. Modules keep theirs
+// alive.
 class Context {
  public:
   Context();
@@ -24,14 +25,16 @@ class Context {
 
   Arena& arena() { return arena_; }
   std::string_view name(std::string_view text);  // interned: equal texts share one address
-  Shape array(ElementType type, absl::Span<const int64_t> dims, const Layout* layout = nullptr, uint64_t dynamic = 0);
+  Shape array(ElementType type, absl::Span<const int64_t> dims, const Layout* layout = nullptr,
+              uint64_t dynamic = 0);
   Shape tuple(absl::Span<const Shape> elements);
   Shape token();
   Shape scalar(ElementType type) { return array(type, {}); }
   // `shape` with other sizes (same rank); keeps type and layout.
   Shape with_dims(Shape shape, absl::Span<const int64_t> dims);
   Shape with_type(Shape shape, ElementType type);
-  // Null where the order is the default and `rest` empty, so that default layouts are spelled one way.
+  // Null where the order is the default and `rest` empty, so that default layouts are spelled one
+  // way.
   const Layout* layout(absl::Span<const int64_t> minor_to_major, std::string_view rest);
   const ShardingSpelling* spelling(const ShardingSpelling& s);
   const DeviceGroups* groups(const DeviceGroups& g);

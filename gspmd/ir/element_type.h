@@ -41,7 +41,8 @@ inline bool is_integer(ElementType t) {
 }
 inline bool is_float(ElementType t) { return class_of(t) == TypeClass::kFloat; }
 inline bool is_complex(ElementType t) { return class_of(t) == TypeClass::kComplex; }
-// Bytes of one element in a Literal and in the engine's buffers: types under 8 bits take one byte each.
+// Bytes of one element in a Literal and in the engine's buffers: types under 8 bits take one byte
+// each.
 inline int storage_bytes(ElementType t) { return (bits_of(t) + 7) / 8; }
 
 }  // namespace gspmd

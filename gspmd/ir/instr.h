@@ -20,30 +20,33 @@ struct Instr;
 // Where the user's program made an instruction, as in HLO's `metadata={...}`.
 struct Metadata {
   std::string_view op_type, op_name, source_file;
-  int32_t source_line = 0, source_end_line = 0, source_column = 0, source_end_column = 0;  // 0 = not given
-  int32_t stack_frame_id = 0;  // row of Module::stack_frames, from 1; 0 = none
-  std::string_view rest;       // other entries, raw, e.g. `deduplicated_name="x"`
+  int32_t source_line = 0, source_end_line = 0, source_column = 0,
+          source_end_column = 0;  // 0 = not given
+  int32_t stack_frame_id = 0;     // row of Module::stack_frames, from 1; 0 = none
+  std::string_view rest;          // other entries, raw, e.g. `deduplicated_name="x"`
 };
 
 // Why a pass made an instruction.
 enum class Reason : uint8_t {
-  kRewrite,             // stands for the source instruction itself
-  kReshardOperand,      // an operand was laid out differently from what the operator needs; fact = operand number
-  kReshardResult,       // the result was produced in another layout than wanted
-  kPartialReduction,    // partial results of a split reduction or contraction are combined
-  kHalo,                // neighbours' elements that a window reads
-  kMask,                // padding must not reach the result
-  kOffset,              // arithmetic on the partition id
-  kIndexRebase,         // global run-time indices made local
-  kFallback,            // the operator can not be split this way: gathered
-  kBroadcastFromOne,    // runs on one device, the result goes to all
-  kManualBoundary,      // entry to or exit from a manual region
-  kEntryInterface,      // entry parameters and results take their annotated layout
-  kControlFlow,         // operands of loops and branches agree in layout
+  kRewrite,           // stands for the source instruction itself
+  kReshardOperand,    // an operand was laid out differently from what the operator needs; fact =
+                      // operand number
+  kReshardResult,     // the result was produced in another layout than wanted
+  kPartialReduction,  // partial results of a split reduction or contraction are combined
+  kHalo,              // neighbours' elements that a window reads
+  kMask,              // padding must not reach the result
+  kOffset,            // arithmetic on the partition id
+  kIndexRebase,       // global run-time indices made local
+  kFallback,          // the operator can not be split this way: gathered
+  kBroadcastFromOne,  // runs on one device, the result goes to all
+  kManualBoundary,    // entry to or exit from a manual region
+  kEntryInterface,    // entry parameters and results take their annotated layout
+  kControlFlow,       // operands of loops and branches agree in layout
 };
 std::string_view to_string(Reason r);
 
-// One cause: the instruction of the source program, by name and place (so that it outlives its module within a context).
+// One cause: the instruction of the source program, by name and place (so that it outlives its
+// module within a context).
 struct Cause {
   std::string_view instr;
   const Metadata* metadata = nullptr;
@@ -58,7 +61,7 @@ struct Extras {
   std::string_view frontend_attributes;  // `{...}` with braces
   std::string_view backend_config;       // JSON with braces or string with quotes
   std::string_view statistics, origin, parameter_replication, result_accuracy;
-  std::string_view unknown;              // unknown attributes, `name=value` joined by ", "
+  std::string_view unknown;  // unknown attributes, `name=value` joined by ", "
   absl::Span<Instr* const> control_predecessors;
 };
 

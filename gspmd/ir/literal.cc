@@ -24,10 +24,14 @@ std::optional<int64_t> integer_at(const Literal& literal, int64_t i) {
   const std::byte* p = literal.element(i);
   bool is_signed = class_of(t) == TypeClass::kSigned;
   switch (storage_bytes(t)) {
-    case 1: return is_signed ? load<int8_t>(p) : load<uint8_t>(p);
-    case 2: return is_signed ? load<int16_t>(p) : load<uint16_t>(p);
-    case 4: return is_signed ? load<int32_t>(p) : load<uint32_t>(p);
-    default: return load<int64_t>(p);
+    case 1:
+      return is_signed ? load<int8_t>(p) : load<uint8_t>(p);
+    case 2:
+      return is_signed ? load<int16_t>(p) : load<uint16_t>(p);
+    case 4:
+      return is_signed ? load<int32_t>(p) : load<uint32_t>(p);
+    default:
+      return load<int64_t>(p);
   }
 }
 
@@ -64,7 +68,8 @@ const FloatBits& float_bits(ElementType type) {
 }
 
 Literal scalar_of_bits(Context& context, ElementType type, uint64_t bits) {
-  absl::Span<std::byte> bytes = context.arena().array<std::byte>(static_cast<size_t>(storage_bytes(type)));
+  absl::Span<std::byte> bytes =
+      context.arena().array<std::byte>(static_cast<size_t>(storage_bytes(type)));
   std::memcpy(bytes.data(), &bits, std::min(bytes.size(), sizeof(bits)));
   Literal scalar;
   scalar.shape = context.scalar(type);
@@ -72,7 +77,8 @@ Literal scalar_of_bits(Context& context, ElementType type, uint64_t bits) {
   return scalar;
 }
 
-// The value of a small non-negative whole number in a float type, by repeated doubling of the exponent.
+// The value of a small non-negative whole number in a float type, by repeated doubling of the
+// exponent.
 uint64_t float_bits_of_integer(ElementType type, int64_t value) {
   if (value == 0) return 0;
   if (value == 1) return float_bits(type).one;
@@ -106,21 +112,27 @@ uint64_t extreme_integer(ElementType type, bool highest) {
 Literal integer_literal(Context& context, ElementType type, int64_t value) {
   if (type == ElementType::kPred) return scalar_of_bits(context, type, value != 0);
   if (is_integer(type)) return scalar_of_bits(context, type, integer_bits(type, value));
-  ElementType part = type == ElementType::kC128 ? ElementType::kF64 : is_complex(type) ? ElementType::kF32 : type;
+  ElementType part = type == ElementType::kC128 ? ElementType::kF64
+                     : is_complex(type)         ? ElementType::kF32
+                                                : type;
   return scalar_of_bits(context, type, float_bits_of_integer(part, value));
 }
 
 Literal identity_literal(Context& context, Combiner combiner, ElementType type) {
   switch (combiner) {
-    case Combiner::kProduct: return integer_literal(context, type, 1);
-    case Combiner::kAnd: return scalar_of_bits(context, type, type == ElementType::kPred ? 1 : ~uint64_t{0});
+    case Combiner::kProduct:
+      return integer_literal(context, type, 1);
+    case Combiner::kAnd:
+      return scalar_of_bits(context, type, type == ElementType::kPred ? 1 : ~uint64_t{0});
     case Combiner::kMin:
     case Combiner::kMax: {
       bool highest = combiner == Combiner::kMin;
       if (!is_float(type)) return scalar_of_bits(context, type, extreme_integer(type, highest));
-      return scalar_of_bits(context, type, highest ? float_bits(type).highest : float_bits(type).lowest);
+      return scalar_of_bits(context, type,
+                            highest ? float_bits(type).highest : float_bits(type).lowest);
     }
-    default: return integer_literal(context, type, 0);
+    default:
+      return integer_literal(context, type, 0);
   }
 }
 
@@ -130,7 +142,8 @@ bool is_identity(const Literal& literal, Combiner combiner) {
   Literal identity = identity_literal(scratch, combiner, literal.shape.type());
   int64_t n = literal.splat ? 1 : literal.num_elements();
   for (int64_t i = 0; i < n; ++i) {
-    if (std::memcmp(literal.element(i), identity.element(0), identity.data.size()) != 0) return false;
+    if (std::memcmp(literal.element(i), identity.element(0), identity.data.size()) != 0)
+      return false;
   }
   return true;
 }

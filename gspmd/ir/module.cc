@@ -46,8 +46,8 @@ void Module::set_computations(absl::Span<Computation* const> order) {
   }
 }
 
-Instr* Module::add(Computation* parent, Opcode opcode, Shape shape, absl::Span<Instr* const> operands,
-                   Attrs attributes, std::string_view name) {
+Instr* Module::add(Computation* parent, Opcode opcode, Shape shape,
+                   absl::Span<Instr* const> operands, Attrs attributes, std::string_view name) {
   Instr* i = arena_.make<Instr>();
   i->opcode = opcode;
   i->id = next_id_++;
@@ -149,24 +149,38 @@ std::string describe(const Instr& i) {
 
 std::string_view to_string(Reason r) {
   switch (r) {
-    case Reason::kRewrite: return "rewrite";
-    case Reason::kReshardOperand: return "reshard-operand";
-    case Reason::kReshardResult: return "reshard-result";
-    case Reason::kPartialReduction: return "partial-reduction";
-    case Reason::kHalo: return "halo";
-    case Reason::kMask: return "mask";
-    case Reason::kOffset: return "offset";
-    case Reason::kIndexRebase: return "index-rebase";
-    case Reason::kFallback: return "fallback";
-    case Reason::kBroadcastFromOne: return "broadcast-from-one";
-    case Reason::kManualBoundary: return "manual-boundary";
-    case Reason::kEntryInterface: return "entry-interface";
-    case Reason::kControlFlow: return "control-flow";
+    case Reason::kRewrite:
+      return "rewrite";
+    case Reason::kReshardOperand:
+      return "reshard-operand";
+    case Reason::kReshardResult:
+      return "reshard-result";
+    case Reason::kPartialReduction:
+      return "partial-reduction";
+    case Reason::kHalo:
+      return "halo";
+    case Reason::kMask:
+      return "mask";
+    case Reason::kOffset:
+      return "offset";
+    case Reason::kIndexRebase:
+      return "index-rebase";
+    case Reason::kFallback:
+      return "fallback";
+    case Reason::kBroadcastFromOne:
+      return "broadcast-from-one";
+    case Reason::kManualBoundary:
+      return "manual-boundary";
+    case Reason::kEntryInterface:
+      return "entry-interface";
+    case Reason::kControlFlow:
+      return "control-flow";
   }
   return "unknown";
 }
 
-Error error_at(const Module& m, const Instr& i, std::string message, std::string hint, std::string code) {
+Error error_at(const Module& m, const Instr& i, std::string message, std::string hint,
+               std::string code) {
   std::string line;
   Place place = m.place_of(i, &line);
   Error e(fmt::format("{}: {}", describe(i), message), std::move(hint), std::move(code));

@@ -30,7 +30,8 @@ class Computation {
   void set_root(Instr* root) { root_ = root; }
   std::string_view execution_thread;
 
-  // Used by passes that reorder or drop instructions: `order` must keep operands before users and hold the parameters.
+  // Used by passes that reorder or drop instructions: `order` must keep operands before users and
+  // hold the parameters.
   void set_instrs(std::vector<Instr*> order);
 
  private:
@@ -68,7 +69,9 @@ struct StackTables {
   std::vector<std::string_view> files, functions;
   std::vector<FileLocation> locations;
   std::vector<StackFrame> frames;
-  bool empty() const { return files.empty() && functions.empty() && locations.empty() && frames.empty(); }
+  bool empty() const {
+    return files.empty() && functions.empty() && locations.empty() && frames.empty();
+  }
 };
 
 // The module's header, as read.
@@ -76,9 +79,11 @@ struct ModuleAttrs {
   bool is_scheduled = false;
   std::vector<Alias> aliases;
   std::vector<Donor> donors;
-  std::vector<Shape> entry_parameter_layouts;  // entry_computation_layout; empty optional below if not written
-  Shape entry_result_layout;                   // null if not written
-  std::vector<bool> propagate_to_parameters, propagate_to_output;  // allow_spmd_sharding_propagation_to_*
+  std::vector<Shape>
+      entry_parameter_layouts;  // entry_computation_layout; empty optional below if not written
+  Shape entry_result_layout;    // null if not written
+  std::vector<bool> propagate_to_parameters,
+      propagate_to_output;  // allow_spmd_sharding_propagation_to_*
   int64_t replica_count = 1;
   int64_t num_partitions = 1;
   std::string frontend_attributes;  // raw `{...}`
@@ -106,7 +111,9 @@ class Module {
   StackTables stack;
   std::shared_ptr<const SourceText> source;
 
-  const std::vector<std::unique_ptr<Computation>>& computations() const { return computations_; }  // callees first
+  const std::vector<std::unique_ptr<Computation>>& computations() const {
+    return computations_;
+  }  // callees first
   Computation* entry() const { return entry_; }
   void set_entry(Computation* c) { entry_ = c; }
   Computation* add_computation(std::string_view name);  // made unique if taken
@@ -115,8 +122,8 @@ class Module {
   Computation* find(std::string_view name) const;
 
   // Appends an instruction. `name` is made unique within `parent` by a suffix if `unique_name`.
-  Instr* add(Computation* parent, Opcode opcode, Shape shape, absl::Span<Instr* const> operands, Attrs attributes = {},
-             std::string_view name = {});
+  Instr* add(Computation* parent, Opcode opcode, Shape shape, absl::Span<Instr* const> operands,
+             Attrs attributes = {}, std::string_view name = {});
   absl::Span<Instr*> instr_array(absl::Span<Instr* const> from);
   absl::Span<Computation*> computation_array(absl::Span<Computation* const> from);
 
@@ -125,7 +132,8 @@ class Module {
 
   // File, line and column of an instruction, and the line's text.
   Place place_of(const Instr& i, std::string* line = nullptr) const;
-  // "model.py:12" of the user's program (its own metadata, or the innermost stack frame); empty if unknown.
+  // "model.py:12" of the user's program (its own metadata, or the innermost stack frame); empty if
+  // unknown.
   std::string model_place(const Metadata* m) const;
 
  private:
@@ -151,6 +159,7 @@ class UserMap {
 };
 
 // An error about `i`, with its place and the model's.
-Error error_at(const Module& m, const Instr& i, std::string message, std::string hint = "", std::string code = "");
+Error error_at(const Module& m, const Instr& i, std::string message, std::string hint = "",
+               std::string code = "");
 
 }  // namespace gspmd

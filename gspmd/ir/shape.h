@@ -21,14 +21,15 @@ class Shape;
 struct ShapeData {
   ElementType type = ElementType::kTuple;
   Dims dims;
-  uint64_t dynamic = 0;            // bit d: dimension d is dynamic with bound dims[d]; -1 bound = unbounded `?`
-  const Layout* layout = nullptr;  // null = the default, {r-1,...,0}
+  uint64_t dynamic =
+      0;  // bit d: dimension d is dynamic with bound dims[d]; -1 bound = unbounded `?`
+  const Layout* layout = nullptr;    // null = the default, {r-1,...,0}
   absl::Span<const Shape> elements;  // kTuple
-  Shape* plain = nullptr;          // the same shape with default layouts (set by the interner)
+  Shape* plain = nullptr;            // the same shape with default layouts (set by the interner)
 };
 
-// An array's element type and sizes, or a tuple of shapes: interned in a Context, as cheap as a pointer. Equal shapes of one
-// context, layouts included, are the same pointer.
+// An array's element type and sizes, or a tuple of shapes: interned in a Context, as cheap as a
+// pointer. Equal shapes of one context, layouts included, are the same pointer.
 class Shape {
  public:
   Shape() = default;
@@ -43,7 +44,9 @@ class Shape {
   ElementType type() const { return data_->type; }
   bool is_tuple() const { return data_->type == ElementType::kTuple; }
   bool is_token() const { return data_->type == ElementType::kToken; }
-  bool is_array() const { return !is_tuple() && !is_token() && data_->type != ElementType::kOpaque; }
+  bool is_array() const {
+    return !is_tuple() && !is_token() && data_->type != ElementType::kOpaque;
+  }
   bool is_scalar() const { return is_array() && data_->dims.empty(); }
   int rank() const { return static_cast<int>(data_->dims.size()); }
   Dims dims() const { return data_->dims; }
@@ -59,7 +62,8 @@ class Shape {
   Shape plain() const { return data_->plain ? *data_->plain : *this; }
 
   int64_t num_elements() const;  // of an array
-  // Bytes of all leaves; fractions of a byte (s4) count by the bit, rounded up per leaf. As `stats` counts.
+  // Bytes of all leaves; fractions of a byte (s4) count by the bit, rounded up per leaf. As `stats`
+  // counts.
   int64_t bytes() const;
   // Leaves depth first: 1 for arrays and tokens.
   int num_leaves() const;

@@ -115,9 +115,10 @@ bool covers_all(const WindowDim& w, int64_t size) {
          w.window_dilation == 1 && !w.reversal;
 }
 
-// More taps than positions: the gradient of a kernel, whose "kernel" is an image itself. Taps and image are split alike; each
-// shard's taps read the image a little around its own block.
-void add_taps(RuleBuilder* r, const WindowDim& w, int64_t in, int64_t kernel, int64_t out, int64_t positions) {
+// More taps than positions: the gradient of a kernel, whose "kernel" is an image itself. Taps and
+// image are split alike; each shard's taps read the image a little around its own block.
+void add_taps(RuleBuilder* r, const WindowDim& w, int64_t in, int64_t kernel, int64_t out,
+              int64_t positions) {
   FactorId taps = r->add({.kind = FactorKind::kReduce,
                           .combiner = Combiner::kSum,
                           .size = w.size,
@@ -125,7 +126,8 @@ void add_taps(RuleBuilder* r, const WindowDim& w, int64_t in, int64_t kernel, in
                           .needs_handler = true});
   r->place(taps, 0, in);
   r->place(taps, 1, kernel);
-  r->place(r->add({.kind = FactorKind::kWhole, .propagates = false, .size = positions}), r->result(), out);
+  r->place(r->add({.kind = FactorKind::kWhole, .propagates = false, .size = positions}),
+           r->result(), out);
 }
 
 void add_spatial(RuleBuilder* r, const Instr& conv, int k) {

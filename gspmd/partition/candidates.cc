@@ -7,7 +7,8 @@ namespace {
 
 class Generator {
  public:
-  Generator(const Iteration& it, const Situation& now, bool handlers) : it_(it), now_(now), handlers_(handlers) {
+  Generator(const Iteration& it, const Situation& now, bool handlers)
+      : it_(it), now_(now), handlers_(handlers) {
     int n = it.rule.num_tensors();
     projected_.resize(n);
     for (int t = 0; t < n; ++t) {
@@ -126,9 +127,11 @@ std::vector<Candidate> candidates(const Iteration& it, const Situation& now, boo
   return Generator(it, now, handlers).run();
 }
 
-void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planner, const Machine& machine, Candidate* c) {
+void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planner,
+               const Machine& machine, Candidate* c) {
   bool complete = true;
-  for (int t = 0; t < it.rule.num_tensors(); ++t) c->layouts.push_back(it.layout(t, c->factors, &complete));
+  for (int t = 0; t < it.rule.num_tensors(); ++t)
+    c->layouts.push_back(it.layout(t, c->factors, &complete));
   GSPMD_CHECK(complete, "a candidate that its tensors can not express: " + describe(it.instr));
   c->price = compute_price(it, c->factors);
   for (int t = 0; t < it.rule.num_tensors(); ++t) {

@@ -24,12 +24,14 @@ struct Situation {
   absl::Span<const Sharding> results;
 };
 
-// The ways to partition an operator (the paper's section 4, all families at once): for each tensor a candidate that starts
-// from its sharding and takes from the others what fits, and those with halos and indexed factors left out. The first one is
-// the best of no communication where there is one. Never empty: the last resort is not split at all.
+// The ways to partition an operator (the paper's section 4, all families at once): for each tensor
+// a candidate that starts from its sharding and takes from the others what fits, and those with
+// halos and indexed factors left out. The first one is the best of no communication where there is
+// one. Never empty: the last resort is not split at all.
 std::vector<Candidate> candidates(const Iteration& it, const Situation& now, bool handlers);
 
 // Fills in layouts and price: reshards of operands, the computation, reshards of results.
-void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planner, const Machine& machine, Candidate* c);
+void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planner,
+               const Machine& machine, Candidate* c);
 
 }  // namespace gspmd

@@ -11,7 +11,8 @@ Emitter::Source::Source(Emitter& e, const Instr& source, Reason reason, std::str
   e.metadata_ = source.metadata;
   e.source_ = &source;
   Cause cause{source.name, source.metadata, reason, fact};
-  e.provenance_ = source.provenance.empty() ? e.context_.provenance({&cause, 1}) : source.provenance;
+  e.provenance_ =
+      source.provenance.empty() ? e.context_.provenance({&cause, 1}) : source.provenance;
 }
 
 Emitter::Source::~Source() {
@@ -20,13 +21,15 @@ Emitter::Source::~Source() {
   emitter_.source_ = source_;
 }
 
-Emitter::Because::Because(Emitter& e, Reason reason, std::string_view fact) : emitter_(e), provenance_(e.provenance_) {
+Emitter::Because::Because(Emitter& e, Reason reason, std::string_view fact)
+    : emitter_(e), provenance_(e.provenance_) {
   if (e.source_ == nullptr) return;
   Cause cause{e.source_->name, e.source_->metadata, reason, fact};
   e.provenance_ = e.context_.provenance({&cause, 1});
 }
 
-Instr* Emitter::add(Opcode opcode, Shape shape, absl::Span<Instr* const> operands, Attrs attrs, std::string_view name) {
+Instr* Emitter::add(Opcode opcode, Shape shape, absl::Span<Instr* const> operands, Attrs attrs,
+                    std::string_view name) {
   Instr* i = out_.add(computation_, opcode, shape, operands, attrs, name);
   i->metadata = metadata_;
   i->provenance = provenance_;
@@ -48,7 +51,8 @@ Instr* Emitter::identity(Combiner c, ElementType type) {
 }
 
 Instr* Emitter::scalar(const Literal& value) {
-  return add(Opcode::kConstant, value.shape, {}, ConstantAttrs{context_.arena().make<Literal>(value)});
+  return add(Opcode::kConstant, value.shape, {},
+             ConstantAttrs{context_.arena().make<Literal>(value)});
 }
 
 Instr* Emitter::broadcast(Instr* scalar, absl::Span<const int64_t> dims) {
@@ -56,7 +60,8 @@ Instr* Emitter::broadcast(Instr* scalar, absl::Span<const int64_t> dims) {
   return broadcast(scalar, dims, {});
 }
 
-Instr* Emitter::broadcast(Instr* value, absl::Span<const int64_t> dims, absl::Span<const int64_t> operand_dims) {
+Instr* Emitter::broadcast(Instr* value, absl::Span<const int64_t> dims,
+                          absl::Span<const int64_t> operand_dims) {
   Shape shape = context_.array(value->shape.type(), dims);
   return add(Opcode::kBroadcast, shape, {value}, DimsAttrs{context_.dims(operand_dims)});
 }
@@ -76,7 +81,9 @@ Instr* Emitter::select(Instr* predicate, Instr* on_true, Instr* on_false) {
   return add(Opcode::kSelect, on_true->shape, {predicate, on_true, on_false});
 }
 
-Instr* Emitter::clamp(Instr* low, Instr* x, Instr* high) { return add(Opcode::kClamp, x->shape, {low, x, high}); }
+Instr* Emitter::clamp(Instr* low, Instr* x, Instr* high) {
+  return add(Opcode::kClamp, x->shape, {low, x, high});
+}
 
 Instr* Emitter::convert(Instr* x, ElementType type) {
   if (x->shape.type() == type) return x;
@@ -96,7 +103,8 @@ Instr* Emitter::transpose(Instr* x, absl::Span<const int64_t> permutation) {
     identity &= permutation[k] == static_cast<int64_t>(k);
   }
   if (identity) return x;
-  return add(Opcode::kTranspose, context_.array(x->shape.type(), dims), {x}, DimsAttrs{context_.dims(permutation)});
+  return add(Opcode::kTranspose, context_.array(x->shape.type(), dims), {x},
+             DimsAttrs{context_.dims(permutation)});
 }
 
 Instr* Emitter::slice(Instr* x, int dim, int64_t start, int64_t limit, int64_t stride) {
@@ -114,7 +122,8 @@ Instr* Emitter::slice(Instr* x, int dim, int64_t start, int64_t limit, int64_t s
 Instr* Emitter::pad(Instr* x, int dim, int64_t low, int64_t high, int64_t interior, Instr* value) {
   if (low == 0 && high == 0 && interior == 0) return x;
   int rank = x->shape.rank();
-  DimVector lows(rank, 0), highs(rank, 0), interiors(rank, 0), dims(x->shape.dims().begin(), x->shape.dims().end());
+  DimVector lows(rank, 0), highs(rank, 0), interiors(rank, 0),
+      dims(x->shape.dims().begin(), x->shape.dims().end());
   lows[dim] = low;
   highs[dim] = high;
   interiors[dim] = interior;
@@ -161,7 +170,8 @@ Instr* Emitter::position(const Mesh& mesh, ElementType type) {
     literal.shape = shape;
     literal.data = {reinterpret_cast<const std::byte*>(table.data()), table.size() * 4};
     Instr* constant = scalar(literal);
-    position = convert(reshape(dynamic_slice(constant, 0, convert(id, ElementType::kS32), 1), {}), type);
+    position =
+        convert(reshape(dynamic_slice(constant, 0, convert(id, ElementType::kS32), 1), {}), type);
   }
   return coordinates_[key] = position;
 }
@@ -197,7 +207,8 @@ Instr* Emitter::offset(const Mesh& mesh, const AxisList& axes, int64_t block, El
   return block == 1 || axes.empty() ? c : binary(Opcode::kMultiply, c, integer(type, block));
 }
 
-CollectiveAttrs Emitter::collective_attrs(const Mesh& mesh, const AxisList& axes, absl::Span<const int64_t> dims) {
+CollectiveAttrs Emitter::collective_attrs(const Mesh& mesh, const AxisList& axes,
+                                          absl::Span<const int64_t> dims) {
   CollectiveAttrs a;
   a.dimensions = context_.dims(dims);
   a.groups = context_.groups(groups_along(mesh, axes));
@@ -209,10 +220,12 @@ CollectiveAttrs Emitter::collective_attrs(const Mesh& mesh, const AxisList& axes
 Instr* Emitter::all_gather(Instr* x, int dim, const Mesh& mesh, const AxisList& axes) {
   DimVector dims(x->shape.dims().begin(), x->shape.dims().end());
   dims[dim] *= mesh.product(axes);
-  return add(Opcode::kAllGather, context_.with_dims(x->shape, dims), {x}, collective_attrs(mesh, axes, {dim}));
+  return add(Opcode::kAllGather, context_.with_dims(x->shape, dims), {x},
+             collective_attrs(mesh, axes, {dim}));
 }
 
-Instr* Emitter::add_reducing(Opcode opcode, Shape shape, Instr* x, const CollectiveAttrs& attrs, Combiner combiner) {
+Instr* Emitter::add_reducing(Opcode opcode, Shape shape, Instr* x, const CollectiveAttrs& attrs,
+                             Combiner combiner) {
   Instr* r = add(opcode, shape, {x}, attrs);
   Computation* f = reducers_.get(combiner, x->shape.type());
   r->called = out_.computation_array({&f, 1});
@@ -223,7 +236,8 @@ Instr* Emitter::all_reduce(Instr* x, const Mesh& mesh, const AxisList& axes, Com
   return add_reducing(Opcode::kAllReduce, x->shape, x, collective_attrs(mesh, axes, {}), combiner);
 }
 
-Instr* Emitter::reduce_scatter(Instr* x, int dim, const Mesh& mesh, const AxisList& axes, Combiner combiner) {
+Instr* Emitter::reduce_scatter(Instr* x, int dim, const Mesh& mesh, const AxisList& axes,
+                               Combiner combiner) {
   DimVector dims(x->shape.dims().begin(), x->shape.dims().end());
   dims[dim] /= mesh.product(axes);
   return add_reducing(Opcode::kReduceScatter, context_.with_dims(x->shape, dims), x,
@@ -236,7 +250,8 @@ Instr* Emitter::all_to_all(Instr* x, int dimension, const Mesh& mesh, const Axis
   return add(Opcode::kAllToAll, x->shape, {x}, a);
 }
 
-Instr* Emitter::collective_permute(Instr* x, const Mesh& mesh, const DevicePermutation& permutation) {
+Instr* Emitter::collective_permute(Instr* x, const Mesh& mesh,
+                                   const DevicePermutation& permutation) {
   PermuteAttrs a;
   a.permutation = context_.permutation(permutation);
   a.mesh = &mesh;
@@ -258,22 +273,32 @@ Computation* ReducerPool::get(Combiner combiner, ElementType type) {
   made = module_.add_computation(fmt::format("{}_{}", to_string(combiner), name_of(type)));
   all_.push_back(made);
   Shape shape = context.scalar(type);
-  Instr* a = module_.add(made, Opcode::kParameter, shape, {}, context.attrs(ParameterAttrs{0}), "a");
-  Instr* b = module_.add(made, Opcode::kParameter, shape, {}, context.attrs(ParameterAttrs{1}), "b");
+  Instr* a =
+      module_.add(made, Opcode::kParameter, shape, {}, context.attrs(ParameterAttrs{0}), "a");
+  Instr* b =
+      module_.add(made, Opcode::kParameter, shape, {}, context.attrs(ParameterAttrs{1}), "b");
   made->set_root(module_.add(made, opcode_of(combiner), shape, {a, b}, {}, "r"));
   return made;
 }
 
 Opcode opcode_of(Combiner c) {
   switch (c) {
-    case Combiner::kSum: return Opcode::kAdd;
-    case Combiner::kProduct: return Opcode::kMultiply;
-    case Combiner::kMin: return Opcode::kMinimum;
-    case Combiner::kMax: return Opcode::kMaximum;
-    case Combiner::kAnd: return Opcode::kAnd;
-    case Combiner::kOr: return Opcode::kOr;
-    case Combiner::kXor: return Opcode::kXor;
-    case Combiner::kNone: break;
+    case Combiner::kSum:
+      return Opcode::kAdd;
+    case Combiner::kProduct:
+      return Opcode::kMultiply;
+    case Combiner::kMin:
+      return Opcode::kMinimum;
+    case Combiner::kMax:
+      return Opcode::kMaximum;
+    case Combiner::kAnd:
+      return Opcode::kAnd;
+    case Combiner::kOr:
+      return Opcode::kOr;
+    case Combiner::kXor:
+      return Opcode::kXor;
+    case Combiner::kNone:
+      break;
   }
   GSPMD_CHECK(false, "no operator for this combiner");
 }

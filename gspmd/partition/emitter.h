@@ -32,9 +32,10 @@ class ReducerPool {
 // The binary operator that a combiner is.
 Opcode opcode_of(Combiner c);
 
-// Writes the instructions of one per-device computation. Everything it makes carries the metadata of the source instruction
-// set by `Emitter::Source`, and a Cause with the current reason. Scalars that depend on nothing but the device (constants,
-// coordinates along axes) are made once per computation.
+// Writes the instructions of one per-device computation. Everything it makes carries the metadata
+// of the source instruction set by `Emitter::Source`, and a Cause with the current reason. Scalars
+// that depend on nothing but the device (constants, coordinates along axes) are made once per
+// computation.
 class Emitter {
  public:
   Emitter(Module* out, Computation* computation, ReducerPool* reducers)
@@ -69,10 +70,12 @@ class Emitter {
     Provenance provenance_;
   };
 
-  Instr* add(Opcode opcode, Shape shape, absl::Span<Instr* const> operands, Attrs attrs = {}, std::string_view name = {});
+  Instr* add(Opcode opcode, Shape shape, absl::Span<Instr* const> operands, Attrs attrs = {},
+             std::string_view name = {});
   template <typename T>
   Instr* add(Opcode opcode, Shape shape, std::initializer_list<Instr*> operands, T attrs) {
-    return add(opcode, shape, absl::MakeConstSpan(operands.begin(), operands.size()), context_.attrs(attrs));
+    return add(opcode, shape, absl::MakeConstSpan(operands.begin(), operands.size()),
+               context_.attrs(attrs));
   }
   Instr* add(Opcode opcode, Shape shape, std::initializer_list<Instr*> operands) {
     return add(opcode, shape, absl::MakeConstSpan(operands.begin(), operands.size()));
@@ -80,12 +83,14 @@ class Emitter {
 
   // Scalar constants, memoised.
   Instr* integer(ElementType type, int64_t value);
-  Instr* zero(ElementType type);               // of any type
-  Instr* identity(Combiner c, ElementType type);  // what leaves the other operand as it is: 0, 1, -inf, ...
+  Instr* zero(ElementType type);  // of any type
+  Instr* identity(Combiner c,
+                  ElementType type);  // what leaves the other operand as it is: 0, 1, -inf, ...
   Instr* scalar(const Literal& value);
 
   Instr* broadcast(Instr* scalar, absl::Span<const int64_t> dims);
-  Instr* broadcast(Instr* value, absl::Span<const int64_t> dims, absl::Span<const int64_t> operand_dims);
+  Instr* broadcast(Instr* value, absl::Span<const int64_t> dims,
+                   absl::Span<const int64_t> operand_dims);
   Instr* iota(ElementType type, absl::Span<const int64_t> dims, int64_t dimension);
   Instr* binary(Opcode op, Instr* a, Instr* b);
   Instr* compare(Direction direction, Instr* a, Instr* b);
@@ -100,18 +105,22 @@ class Emitter {
   Instr* dynamic_slice(Instr* x, int dim, Instr* start, int64_t size);
   Instr* dynamic_update_slice(Instr* x, Instr* update, int dim, Instr* start);
 
-  // The integer type that device offsets of a dimension of `size` need: s32, or s64 where it is too large.
+  // The integer type that device offsets of a dimension of `size` need: s32, or s64 where it is too
+  // large.
   static ElementType index_type(int64_t size);
-  // This device's mixed-radix number along `axes` (major to minor): which shard of a dimension split by them it holds. In
-  // [0, product). Arithmetic on partition-id only; a mesh with an irregular device order looks its position up in a table.
+  // This device's mixed-radix number along `axes` (major to minor): which shard of a dimension
+  // split by them it holds. In [0, product). Arithmetic on partition-id only; a mesh with an
+  // irregular device order looks its position up in a table.
   Instr* coordinate(const Mesh& mesh, const AxisList& axes, ElementType type);
   // coordinate * block: the global index of the first element of this device's block.
   Instr* offset(const Mesh& mesh, const AxisList& axes, int64_t block, ElementType type);
 
   Instr* all_gather(Instr* x, int dim, const Mesh& mesh, const AxisList& axes);
   Instr* all_reduce(Instr* x, const Mesh& mesh, const AxisList& axes, Combiner combiner);
-  Instr* reduce_scatter(Instr* x, int dim, const Mesh& mesh, const AxisList& axes, Combiner combiner);
-  // Splits `dimension` in as many parts as the group has members; part j goes to member j; received parts are concatenated.
+  Instr* reduce_scatter(Instr* x, int dim, const Mesh& mesh, const AxisList& axes,
+                        Combiner combiner);
+  // Splits `dimension` in as many parts as the group has members; part j goes to member j; received
+  // parts are concatenated.
   Instr* all_to_all(Instr* x, int dimension, const Mesh& mesh, const AxisList& axes);
   Instr* collective_permute(Instr* x, const Mesh& mesh, const DevicePermutation& permutation);
   Instr* collective_permute(Instr* x, std::vector<std::pair<int64_t, int64_t>> pairs);
@@ -119,9 +128,11 @@ class Emitter {
   ReducerPool& reducers() { return reducers_; }
 
  private:
-  CollectiveAttrs collective_attrs(const Mesh& mesh, const AxisList& axes, absl::Span<const int64_t> dims);
+  CollectiveAttrs collective_attrs(const Mesh& mesh, const AxisList& axes,
+                                   absl::Span<const int64_t> dims);
   Instr* position(const Mesh& mesh, ElementType type);
-  Instr* add_reducing(Opcode opcode, Shape shape, Instr* x, const CollectiveAttrs& attrs, Combiner combiner);
+  Instr* add_reducing(Opcode opcode, Shape shape, Instr* x, const CollectiveAttrs& attrs,
+                      Combiner combiner);
   Instr* coordinate_run(const Mesh& mesh, const AxisList& axes, ElementType type);
 
   Module& out_;
@@ -133,7 +144,8 @@ class Emitter {
   const Instr* source_ = nullptr;
   absl::flat_hash_map<std::pair<ElementType, int64_t>, Instr*> integers_;
   absl::flat_hash_map<std::pair<ElementType, Combiner>, Instr*> identities_;
-  absl::flat_hash_map<std::pair<AxisList, std::pair<const Mesh*, ElementType>>, Instr*> coordinates_;
+  absl::flat_hash_map<std::pair<AxisList, std::pair<const Mesh*, ElementType>>, Instr*>
+      coordinates_;
 };
 
 }  // namespace gspmd

@@ -13,40 +13,49 @@ class Exchange {
  public:
   Exchange(Emitter& e, Instr* local, const SplitDim& split, const HaloNeed& need)
       : e_(e), local_(local), split_(split), need_(need), plan_(plan_halo(need)) {
-    int64_t reach = need.shards * need.block + std::abs(need.alpha) * need.shards + std::abs(need.beta) + need.length;
+    int64_t reach = need.shards * need.block + std::abs(need.alpha) * need.shards +
+                    std::abs(need.beta) + need.length;
     type_ = Emitter::index_type(4 * reach);
   }
 
   Instr* run() {
     switch (plan_.form) {
-      case HaloPlan::Form::kLocal: return cut(local_, 0, 0);
-      case HaloPlan::Form::kGather: return cut_gathered();
+      case HaloPlan::Form::kLocal:
+        return cut(local_, 0, 0);
+      case HaloPlan::Form::kGather:
+        return cut_gathered();
       case HaloPlan::Form::kShift:
         if (std::optional<Instr*> joined = join_neighbours()) return cut(*joined, -plan_.left, 0);
         return place_pieces(true);
-      case HaloPlan::Form::kStride: return place_pieces(false);
+      case HaloPlan::Form::kStride:
+        return place_pieces(false);
     }
     GSPMD_CHECK(false, "no form of a halo");
   }
 
  private:
-  // `x` holds positions from i*block + shift on (in the gathered form, from 0 on: alpha_of_x = 0); cuts the needed interval out of it.
+  // `x` holds positions from i*block + shift on (in the gathered form, from 0 on: alpha_of_x = 0);
+  // cuts the needed interval out of it.
   Instr* cut(Instr* x, int64_t shift, int64_t gathered) {
     int64_t alpha = gathered ? need_.alpha : need_.alpha - need_.block;
     int64_t beta = need_.beta - shift;
     int64_t last = alpha * (need_.shards - 1) + beta;
     int64_t low = std::min(beta, last), high = std::max(beta, last) + need_.length;
-    int64_t below = std::max<int64_t>(0, -low), above = std::max<int64_t>(0, high - x->shape.dim(split_.dim));
+    int64_t below = std::max<int64_t>(0, -low),
+            above = std::max<int64_t>(0, high - x->shape.dim(split_.dim));
     if (alpha == 0 && beta >= x->shape.dim(split_.dim)) return zeros(need_.length);
     if (alpha == 0) {  // the same place on every shard
       x = e_.pad(x, split_.dim, below, above, 0, e_.zero(x->shape.type()));
       return e_.slice(x, split_.dim, beta + below, beta + below + need_.length);
     }
     x = e_.pad(x, split_.dim, below, above, 0, e_.zero(x->shape.type()));
-    return e_.dynamic_slice(x, split_.dim, affine(e_, split_, alpha, beta + below, type_), need_.length);
+    return e_.dynamic_slice(x, split_.dim, affine(e_, split_, alpha, beta + below, type_),
+                            need_.length);
   }
 
-  Instr* cut_gathered() { return cut(e_.all_gather(local_, split_.dim, *split_.mesh, split_.axes), 0, 1); }
+  Instr* cut_gathered() {
+    return cut(e_.all_gather(local_, split_.dim, *split_.mesh, split_.axes), 0, 1);
+  }
 
   Instr* zeros(int64_t length) {
     DimVector dims(local_->shape.dims().begin(), local_->shape.dims().end());
@@ -54,7 +63,8 @@ class Exchange {
     return e_.broadcast(e_.zero(local_->shape.type()), dims);
   }
 
-  // [left neighbours' ends | own block | right neighbours' starts], where the hops are whole blocks but for the outermost.
+  // [left neighbours' ends | own block | right neighbours' starts], where the hops are whole blocks
+  // but for the outermost.
   std::optional<Instr*> join_neighbours() {
     std::vector<const HaloHop*> left, right;
     for (const HaloHop& hop : plan_.hops) (hop.step < 0 ? left : right).push_back(&hop);
@@ -99,7 +109,8 @@ class Exchange {
     Instr* i = e_.coordinate(*split_.mesh, split_.axes, type_);
     if (with_own) buffer = put(buffer, local_, margin, i, i, nullptr);
     for (const HaloHop& hop : plan_.hops) {
-      Instr* piece = e_.dynamic_slice(local_, split_.dim, offset(i, target(hop, i), hop.width), hop.width);
+      Instr* piece =
+          e_.dynamic_slice(local_, split_.dim, offset(i, target(hop, i), hop.width), hop.width);
       DevicePermutation p;
       p.kind = DevicePermutation::Kind::kHop;
       p.axes = split_.axes;
@@ -113,7 +124,8 @@ class Exchange {
     return e_.slice(buffer, split_.dim, margin, margin + need_.length);
   }
 
-  Instr* put(Instr* buffer, Instr* piece, int64_t margin, Instr* receiver, Instr* sender, Instr* valid) {
+  Instr* put(Instr* buffer, Instr* piece, int64_t margin, Instr* receiver, Instr* sender,
+             Instr* valid) {
     int64_t width = piece->shape.dim(split_.dim);
     Instr* at = add(times(sender, need_.block), offset(sender, receiver, width));
     at = plus(sub(at, first(receiver)), margin);
@@ -133,9 +145,11 @@ class Exchange {
     Instr* from = flipped(hop, j);
     Instr* x;
     if (hop.kind == HaloHop::Kind::kByTarget) {
-      x = plus(divide(plus(times(from, need.block), -need.beta - need.length), need.alpha), 1 + hop.step);
+      x = plus(divide(plus(times(from, need.block), -need.beta - need.length), need.alpha),
+               1 + hop.step);
     } else {
-      x = plus(divide(plus(times(plus(from, -hop.step), need.block), -need.beta - 1), need.alpha), 1);
+      x = plus(divide(plus(times(plus(from, -hop.step), need.block), -need.beta - 1), need.alpha),
+               1);
     }
     return flipped(hop, x);
   }
@@ -160,17 +174,23 @@ class Exchange {
     }
     return need;
   }
-  Instr* flipped(const HaloHop& hop, Instr* i) { return hop.mirrored ? sub(constant(need_.shards - 1), i) : i; }
+  Instr* flipped(const HaloHop& hop, Instr* i) {
+    return hop.mirrored ? sub(constant(need_.shards - 1), i) : i;
+  }
 
   Instr* constant(int64_t v) { return e_.integer(type_, v); }
   Instr* first(Instr* i) { return plus(times(i, need_.alpha), need_.beta); }
   Instr* plus(Instr* x, int64_t c) { return c == 0 ? x : e_.binary(Opcode::kAdd, x, constant(c)); }
-  Instr* times(Instr* x, int64_t c) { return c == 1 ? x : e_.binary(Opcode::kMultiply, x, constant(c)); }
+  Instr* times(Instr* x, int64_t c) {
+    return c == 1 ? x : e_.binary(Opcode::kMultiply, x, constant(c));
+  }
   Instr* add(Instr* a, Instr* b) { return e_.binary(Opcode::kAdd, a, b); }
   Instr* sub(Instr* a, Instr* b) { return e_.binary(Opcode::kSubtract, a, b); }
-  // Rounds down for negative numbers too: HLO's divide truncates, so the dividend is lifted above 0 first.
+  // Rounds down for negative numbers too: HLO's divide truncates, so the dividend is lifted above 0
+  // first.
   Instr* divide(Instr* x, int64_t d) {
-    int64_t reach = 2 * (need_.shards * need_.block + std::abs(need_.alpha) * need_.shards + std::abs(need_.beta) + need_.length);
+    int64_t reach = 2 * (need_.shards * need_.block + std::abs(need_.alpha) * need_.shards +
+                         std::abs(need_.beta) + need_.length);
     int64_t lift = ceil_div(reach, d);
     return plus(e_.binary(Opcode::kDivide, plus(x, lift * d), constant(d)), -lift);
   }
@@ -192,13 +212,16 @@ Instr* affine(Emitter& e, const SplitDim& split, int64_t alpha, int64_t beta, El
   return beta == 0 ? i : e.binary(Opcode::kAdd, i, e.integer(type, beta));
 }
 
-Instr* mask_outside(Emitter& e, Instr* x, int dim, Instr* start, int64_t low, int64_t high, Instr* fill) {
+Instr* mask_outside(Emitter& e, Instr* x, int dim, Instr* start, int64_t low, int64_t high,
+                    Instr* fill) {
   int64_t size = x->shape.dim(dim);
-  ElementType type = start != nullptr ? start->shape.type() : Emitter::index_type(std::max(size, high));
+  ElementType type =
+      start != nullptr ? start->shape.type() : Emitter::index_type(std::max(size, high));
   Instr* at = e.iota(type, {size}, 0);
   if (start != nullptr) at = e.binary(Opcode::kAdd, at, e.broadcast(start, {size}));
   Instr* inside = nullptr;
-  if (low != INT64_MIN) inside = e.compare(Direction::kGe, at, e.broadcast(e.integer(type, low), {size}));
+  if (low != INT64_MIN)
+    inside = e.compare(Direction::kGe, at, e.broadcast(e.integer(type, low), {size}));
   if (high != INT64_MAX) {
     Instr* below = e.compare(Direction::kLt, at, e.broadcast(e.integer(type, high), {size}));
     inside = inside == nullptr ? below : e.binary(Opcode::kAnd, inside, below);
@@ -208,7 +231,8 @@ Instr* mask_outside(Emitter& e, Instr* x, int dim, Instr* start, int64_t low, in
   return e.select(predicate, x, e.broadcast(fill, x->shape.dims()));
 }
 
-Instr* exchange_halo(Emitter& e, Instr* local, const SplitDim& split, const HaloNeed& need, Instr* fill) {
+Instr* exchange_halo(Emitter& e, Instr* local, const SplitDim& split, const HaloNeed& need,
+                     Instr* fill) {
   Instr* x = Exchange(e, local, split, need).run();
   if (fill == nullptr) return x;
   int64_t last = need.first(need.shards - 1);
@@ -217,7 +241,8 @@ Instr* exchange_halo(Emitter& e, Instr* local, const SplitDim& split, const Halo
   Emitter::Because because(e, Reason::kMask);
   ElementType type = Emitter::index_type(2 * (std::abs(low) + std::abs(high) + need.size));
   Instr* start = affine(e, split, need.alpha, need.beta, type);
-  return mask_outside(e, x, split.dim, start, low >= 0 ? INT64_MIN : 0, high <= need.size ? INT64_MAX : need.size, fill);
+  return mask_outside(e, x, split.dim, start, low >= 0 ? INT64_MIN : 0,
+                      high <= need.size ? INT64_MAX : need.size, fill);
 }
 
 }  // namespace gspmd

@@ -9,7 +9,8 @@
 
 namespace gspmd {
 
-// One operator being localised: per-device operands laid out as Iteration::layout says for `factors`.
+// One operator being localised: per-device operands laid out as Iteration::layout says for
+// `factors`.
 struct LocalOp {
   Emitter& e;
   const Iteration& it;
@@ -28,15 +29,19 @@ struct LocalOp {
   Shape local_result_shape() const;  // the whole result, tuples included
   SplitDim split(int tensor, int d) const { return {d, it.mesh, axes(tensor, d)}; }
   // True where the last shards of tensor t's dimension d hold padding.
-  bool is_uneven(int tensor, int d) const { return it.shape(tensor).dim(d) % shards(tensor, d) != 0; }
-  // Local operand k with the padding of dimension d replaced by `fill`; as it is where the dimension is even.
+  bool is_uneven(int tensor, int d) const {
+    return it.shape(tensor).dim(d) % shards(tensor, d) != 0;
+  }
+  // Local operand k with the padding of dimension d replaced by `fill`; as it is where the
+  // dimension is even.
   Instr* masked(int operand, int d, Instr* value, Instr* fill) const;
 };
 
-// What code beyond the rule knows of an operator. It makes things faster and is never needed for correctness: whatever it
-// refuses is gathered. One file per family in handlers/.
+// What code beyond the rule knows of an operator. It makes things faster and is never needed for
+// correctness: whatever it refuses is gathered. One file per family in handlers/.
 struct Handler {
-  // Whether it can split a factor; nullopt: no opinion, the rule decides (parallel yes, reduction with a combiner yes).
+  // Whether it can split a factor; nullopt: no opinion, the rule decides (parallel yes, reduction
+  // with a combiner yes).
   std::optional<bool> (*can_split)(const Iteration& it, FactorId f, const AxisList& axes) = nullptr;
   // Computes the local result; null: the operator itself on local operands (localize_by_rule).
   Instr* (*localize)(LocalOp& op) = nullptr;
@@ -44,11 +49,12 @@ struct Handler {
 
 const Handler* handler_of(const Instr& instr);
 
-// `value` on the first device along `reduced`, and the combiner's identity on the others: what enters a pending result must
-// enter once, however the partial results are combined later.
+// `value` on the first device along `reduced`, and the combiner's identity on the others: what
+// enters a pending result must enter once, however the partial results are combined later.
 Instr* once(LocalOp& op, Instr* value, Combiner combiner, AxisSet reduced);
 
-// The operator on local operands with local attributes; padding along reduced dimensions is masked first.
+// The operator on local operands with local attributes; padding along reduced dimensions is masked
+// first.
 Instr* localize_by_rule(LocalOp& op);
 // Its two halves, for handlers that change operands in between.
 void mask_reduced(LocalOp& op);

@@ -8,7 +8,8 @@
 
 namespace gspmd {
 
-// One operator's iteration space laid over a mesh: what its factors' axes mean for each of its tensors.
+// One operator's iteration space laid over a mesh: what its factors' axes mean for each of its
+// tensors.
 struct Iteration {
   const Instr& instr;
   const Rule& rule;
@@ -18,17 +19,18 @@ struct Iteration {
 
   // Shape of tensor t: operands, then result leaves.
   Shape shape(int tensor) const;
-  // How tensor t must be laid out (operand) or comes out (result): split as its factors are; results are pending along the
-  // axes of reduction factors. *complete is set to false where a factor's axes can not be said on the tensor.
+  // How tensor t must be laid out (operand) or comes out (result): split as its factors are;
+  // results are pending along the axes of reduction factors. *complete is set to false where a
+  // factor's axes can not be said on the tensor.
   Sharding layout(int tensor, const FactorAxes& factors, bool* complete) const;
-  // Axes along which results are partial, those of factors with a combiner (reductions; indices that are masked and combined),
-  // and their one combiner.
+  // Axes along which results are partial, those of factors with a combiner (reductions; indices
+  // that are masked and combined), and their one combiner.
   AxisSet reduced(const FactorAxes& factors, Combiner* combiner) const;
   bool is_result(int tensor) const { return tensor >= rule.num_operands(); }
 };
 
-// Whether the partitioner can compute the operator with these axes on this factor; the fallback for those that it can not is
-// to gather the factor. `handlers` false: only what the rule alone allows.
+// Whether the partitioner can compute the operator with these axes on this factor; the fallback for
+// those that it can not is to gather the factor. `handlers` false: only what the rule alone allows.
 bool can_split(const Iteration& it, FactorId f, const AxisList& axes, bool handlers);
 
 }  // namespace gspmd

@@ -32,8 +32,8 @@ namespace {
 class ComputationLocalizer {
  public:
   using Callees = absl::flat_hash_map<const Computation*, Computation*>;
-  ComputationLocalizer(PartitionState& state, const Computation& from, Emitter& e, std::vector<Instr*>& local,
-                       const Callees& callees)
+  ComputationLocalizer(PartitionState& state, const Computation& from, Emitter& e,
+                       std::vector<Instr*>& local, const Callees& callees)
       : s_(state), from_(from), e_(e), local_(local), callees_(callees) {}
 
   void run() {
@@ -53,13 +53,15 @@ class ComputationLocalizer {
     if (is_reshard(i)) return reshard(i);
     if (is_manual_boundary(i)) return local_[i.operand(0)->id];
     const OpDef& d = def(i);
-    if (d.traits.structural || d.traits.collective || i.opcode == Opcode::kParameter) return clone(i);
+    if (d.traits.structural || d.traits.collective || i.opcode == Opcode::kParameter)
+      return clone(i);
     return operate(i);
   }
 
   Instr* clone(const Instr& i) {
     std::vector<Instr*> operands = local_operands(i);
-    Instr* made = e_.add(i.opcode, local_shape(e_.context(), i.shape, s_.shardings.of(i)), operands, i.attributes);
+    Instr* made = e_.add(i.opcode, local_shape(e_.context(), i.shape, s_.shardings.of(i)), operands,
+                         i.attributes);
     made->called = e_.module().computation_array(i.called);
     for (Computation*& c : made->called) c = callees_.at(c);
     made->extras = i.extras;
@@ -85,11 +87,13 @@ class ComputationLocalizer {
   Instr* operate(const Instr& i) {
     absl::Span<const Sharding> results = s_.shardings.of(i);
     std::vector<Sharding> layouts;
-    for (const Instr* o : i.operands) layouts.push_back(o->shape.is_array() ? s_.shardings.leaf(*o) : Sharding());
+    for (const Instr* o : i.operands)
+      layouts.push_back(o->shape.is_array() ? s_.shardings.leaf(*o) : Sharding());
     const Mesh* mesh = results.empty() || !results[0] ? s_.mesh : &results[0].mesh();
     Iteration it{i, s_.rules.get(i), mesh, e_.context().shardings(), manual_axes(i, s_.shardings)};
     FactorAxes factors = factor_axes(it, layouts, results);
-    LocalOp op{e_, it, factors, local_operands(i), std::move(layouts), {results.begin(), results.end()}};
+    LocalOp op{
+        e_, it, factors, local_operands(i), std::move(layouts), {results.begin(), results.end()}};
     const Handler* handler = s_.options.handlers ? handler_of(i) : nullptr;
     bool by_handler = handler != nullptr && handler->localize != nullptr;
     size_t first = e_.computation()->instrs().size();
@@ -99,9 +103,11 @@ class ComputationLocalizer {
     return made;
   }
 
-  // Handlers emit operators that call the source program's computations; from `first` on they call the copies.
+  // Handlers emit operators that call the source program's computations; from `first` on they call
+  // the copies.
   void map_callees(size_t first) {
-    absl::Span<Instr* const> emitted = absl::MakeConstSpan(e_.computation()->instrs()).subspan(first);
+    absl::Span<Instr* const> emitted =
+        absl::MakeConstSpan(e_.computation()->instrs()).subspan(first);
     for (Instr* x : emitted) {
       for (Computation*& c : x->called) {
         auto it = callees_.find(c);
@@ -158,7 +164,8 @@ void set_header(const PartitionState& s, Module* out) {
         local_shape(context, from.entry_parameter_layouts[k], s.shardings.of(*entry.params()[k])));
   }
   if (from.entry_result_layout) {
-    out->attrs.entry_result_layout = local_shape(context, from.entry_result_layout, s.shardings.of(*entry.root()));
+    out->attrs.entry_result_layout =
+        local_shape(context, from.entry_result_layout, s.shardings.of(*entry.root()));
   }
   out->stack = s.module.stack;
   out->source = s.module.source;

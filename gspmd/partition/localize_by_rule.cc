@@ -35,7 +35,8 @@ Attrs local_convolution(const LocalOp& op) {
     a.feature_groups = op.operands[0]->shape.dim(static_cast<int>(a.dims.input_feature)) / in_group;
   } else if (a.batch_groups > 1) {
     const int64_t n = op.operands[0]->shape.dim(static_cast<int>(a.dims.input_batch));
-    const int64_t per_group = op.it.shape(0).dim(static_cast<int>(a.dims.input_batch)) / a.batch_groups;
+    const int64_t per_group =
+        op.it.shape(0).dim(static_cast<int>(a.dims.input_batch)) / a.batch_groups;
     if (n < per_group * a.batch_groups) a.batch_groups = std::max<int64_t>(1, n / per_group);
   }
   return op.e.context().attrs(a);
@@ -44,12 +45,16 @@ Attrs local_convolution(const LocalOp& op) {
 Attrs local_attrs(const LocalOp& op) {
   const Instr& i = op.instr();
   switch (i.opcode) {
-    case Opcode::kSlice: return local_slice(op);
-    case Opcode::kGather: return local_gather(op);
-    case Opcode::kConvolution: return local_convolution(op);
+    case Opcode::kSlice:
+      return local_slice(op);
+    case Opcode::kGather:
+      return local_gather(op);
+    case Opcode::kConvolution:
+      return local_convolution(op);
     case Opcode::kDynamicSlice:
       return op.e.context().attrs(DynamicSliceAttrs{op.e.context().dims(op.local_result_dims())});
-    default: return i.attributes;
+    default:
+      return i.attributes;
   }
 }
 
@@ -64,7 +69,9 @@ DimVector LocalOp::local_result_dims(int r) const {
   return results[r].local_dims(it.shape(it.rule.num_operands() + r).dims());
 }
 
-Shape LocalOp::local_result_shape() const { return local_shape(e.context(), it.instr.shape, results); }
+Shape LocalOp::local_result_shape() const {
+  return local_shape(e.context(), it.instr.shape, results);
+}
 
 Instr* LocalOp::masked(int operand, int d, Instr* value, Instr* fill) const {
   if (!is_uneven(operand, d)) return value;
@@ -83,7 +90,8 @@ void mask_reduced(LocalOp& op) {
       int d = op.rule().dim_of(k, static_cast<FactorId>(f));
       if (d < 0 || !op.is_uneven(k, d)) continue;
       Emitter::Because because(op.e, Reason::kMask);
-      op.operands[k] = op.masked(k, d, op.operands[k], op.e.identity(factor.combiner, op.operands[k]->shape.type()));
+      op.operands[k] = op.masked(k, d, op.operands[k],
+                                 op.e.identity(factor.combiner, op.operands[k]->shape.type()));
     }
   }
 }
@@ -106,7 +114,8 @@ Instr* once(LocalOp& op, Instr* value, Combiner combiner, AxisSet reduced) {
   Instr* i = op.e.coordinate(*op.it.mesh, axes, ElementType::kS32);
   Instr* is_first = op.e.compare(Direction::kEq, i, op.e.integer(ElementType::kS32, 0));
   absl::Span<const int64_t> dims = value->shape.dims();
-  return op.e.select(op.e.broadcast(is_first, dims), value, op.e.broadcast(op.e.identity(combiner, value->shape.type()), dims));
+  return op.e.select(op.e.broadcast(is_first, dims), value,
+                     op.e.broadcast(op.e.identity(combiner, value->shape.type()), dims));
 }
 
 }  // namespace gspmd

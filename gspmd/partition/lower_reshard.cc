@@ -9,10 +9,12 @@
 namespace gspmd {
 namespace {
 
-// dim's block is split as [n, b/n]; the n parts are exchanged; the n received go in front of to_dim: [n, c] -> n*c.
+// dim's block is split as [n, b/n]; the n parts are exchanged; the n received go in front of
+// to_dim: [n, c] -> n*c.
 //
 //   all-to-all 1->0 {x} of [4, 6], x=2:  [4, 2, 3] -> exchange -> [2, 4, 3] -> [8, 3]
-Instr* exchange_all_to_all(Emitter& e, Instr* x, int gathered, int split, const Mesh& mesh, const AxisList& axes) {
+Instr* exchange_all_to_all(Emitter& e, Instr* x, int gathered, int split, const Mesh& mesh,
+                           const AxisList& axes) {
   int64_t n = mesh.product(axes);
   DimVector apart(x->shape.dims().begin(), x->shape.dims().end());
   apart[split] /= n;
@@ -38,21 +40,34 @@ Instr* exchange_all_to_all(Emitter& e, Instr* x, int gathered, int split, const 
 class Lowering {
  public:
   Lowering(Emitter& e, Sharding from, absl::Span<const int64_t> dims)
-      : e_(e), mesh_(&from.mesh()), combiner_(from->combiner), dims_(dims), layouts_(interface_layouts(from, dims)) {}
+      : e_(e),
+        mesh_(&from.mesh()),
+        combiner_(from->combiner),
+        dims_(dims),
+        layouts_(interface_layouts(from, dims)) {}
 
   Instr* step(const ReshardStep& s, Instr* x, const Mesh* mesh_after) {
     std::vector<DimLayout> before = layouts_;
     apply(s, *mesh_, &layouts_);
     switch (s.kind) {
-      case StepKind::kSlice: return slice(s, x);
-      case StepKind::kPadOrTrim: return pad_or_trim(s, x);
-      case StepKind::kRealign: return realign(s, x, before[s.dim]);
-      case StepKind::kAllGather: return e_.all_gather(x, s.dim, *mesh_, s.axes);
-      case StepKind::kAllToAll: return exchange_all_to_all(e_, x, s.dim, s.to_dim, *mesh_, s.axes);
-      case StepKind::kPermute: return e_.collective_permute(x, *mesh_, s.permutation);
-      case StepKind::kAllReduce: return e_.all_reduce(x, *mesh_, s.axes, combiner_);
-      case StepKind::kReduceScatter: return e_.reduce_scatter(x, s.dim, *mesh_, s.axes, combiner_);
-      case StepKind::kCrossMesh: return cross_mesh(s, x, before, mesh_after);
+      case StepKind::kSlice:
+        return slice(s, x);
+      case StepKind::kPadOrTrim:
+        return pad_or_trim(s, x);
+      case StepKind::kRealign:
+        return realign(s, x, before[s.dim]);
+      case StepKind::kAllGather:
+        return e_.all_gather(x, s.dim, *mesh_, s.axes);
+      case StepKind::kAllToAll:
+        return exchange_all_to_all(e_, x, s.dim, s.to_dim, *mesh_, s.axes);
+      case StepKind::kPermute:
+        return e_.collective_permute(x, *mesh_, s.permutation);
+      case StepKind::kAllReduce:
+        return e_.all_reduce(x, *mesh_, s.axes, combiner_);
+      case StepKind::kReduceScatter:
+        return e_.reduce_scatter(x, s.dim, *mesh_, s.axes, combiner_);
+      case StepKind::kCrossMesh:
+        return cross_mesh(s, x, before, mesh_after);
     }
     GSPMD_CHECK(false, "no such step");
   }
@@ -72,10 +87,12 @@ class Lowering {
   Instr* realign(const ReshardStep& s, Instr* x, const DimLayout& before) {
     Emitter::Because because(e_, Reason::kHalo);
     SplitDim split{s.dim, mesh_, before.axes};
-    return exchange_halo(e_, x, split, realign_need(before, *mesh_, dims_[s.dim], s.block), nullptr);
+    return exchange_halo(e_, x, split, realign_need(before, *mesh_, dims_[s.dim], s.block),
+                         nullptr);
   }
 
-  Instr* cross_mesh(const ReshardStep& s, Instr* x, const std::vector<DimLayout>& before, const Mesh* after) {
+  Instr* cross_mesh(const ReshardStep& s, Instr* x, const std::vector<DimLayout>& before,
+                    const Mesh* after) {
     const Mesh* from = mesh_;
     mesh_ = after;
     if (s.stays) return x;
@@ -93,8 +110,8 @@ class Lowering {
 
 }  // namespace
 
-Instr* lower_reshard(Emitter& e, Instr* local, Sharding from, Sharding to, absl::Span<const int64_t> dims,
-                     const ReshardPlan& plan) {
+Instr* lower_reshard(Emitter& e, Instr* local, Sharding from, Sharding to,
+                     absl::Span<const int64_t> dims, const ReshardPlan& plan) {
   Lowering lowering(e, from, dims);
   for (const ReshardStep& s : plan.steps) local = lowering.step(s, local, &to.mesh());
   return local;

@@ -7,7 +7,9 @@
 namespace gspmd {
 namespace {
 
-bool is_entry(const Instr& i) { return i.attrs<CustomCallAttrs>().target == "SPMDFullToShardShape"; }
+bool is_entry(const Instr& i) {
+  return i.attrs<CustomCallAttrs>().target == "SPMDFullToShardShape";
+}
 
 // `outer` with, in each dimension, the axes of `manual` that it had and then those of `inner`.
 Sharding outside(Sharding outer, Sharding inner, AxisSet manual, ShardingPool& pool) {

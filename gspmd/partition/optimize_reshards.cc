@@ -37,12 +37,13 @@ class ChainMerger {
   int64_t units(const Instr& value, Sharding to) {
     Sharding from = s_.shardings.leaf(value);
     if (from == to) return 0;
-    const ReshardPlan& plan = s_.planner.plan(from, to, value.shape.dims(), bits_of(value.shape.type()));
+    const ReshardPlan& plan =
+        s_.planner.plan(from, to, value.shape.dims(), bits_of(value.shape.type()));
     return price_of(plan.cost).units(s_.options.machine);
   }
 
-  // Takes the operand's operand where going there at once costs no more. What the step between cost counts only where
-  // nobody else needs it.
+  // Takes the operand's operand where going there at once costs no more. What the step between cost
+  // counts only where nobody else needs it.
   void shorten(Instr* i) {
     Sharding to = s_.shardings.leaf(*i);
     while (is_reshard(*i->operand(0))) {

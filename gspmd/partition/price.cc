@@ -7,7 +7,9 @@ namespace {
 
 // Sums and products of sizes that stop at a large number instead of wrapping.
 constexpr int64_t kTooMuch = int64_t{1} << 60;
-int64_t add(int64_t a, int64_t b) { return std::min(kTooMuch, std::min(a, kTooMuch) + std::min(b, kTooMuch)); }
+int64_t add(int64_t a, int64_t b) {
+  return std::min(kTooMuch, std::min(a, kTooMuch) + std::min(b, kTooMuch));
+}
 int64_t mul(int64_t a, int64_t b) {
   int64_t r;
   return __builtin_mul_overflow(a, b, &r) ? kTooMuch : std::min(r, kTooMuch);
@@ -36,7 +38,9 @@ Price compute_price(const Iteration& it, const FactorAxes& factors) {
   Price p;
   int64_t points = 1;
   for (int f = 0; f < it.rule.num_factors(); ++f) {
-    points = mul(points, ceil_div(std::max<int64_t>(it.rule.factor(static_cast<FactorId>(f)).size, 1), it.mesh->product(factors[f])));
+    points =
+        mul(points, ceil_div(std::max<int64_t>(it.rule.factor(static_cast<FactorId>(f)).size, 1),
+                             it.mesh->product(factors[f])));
   }
   p.flops = static_cast<int64_t>(static_cast<double>(points) * def(it.instr).flops_per_point);
   for (int t = 0; t < it.rule.num_tensors(); ++t) {
@@ -45,7 +49,8 @@ Price compute_price(const Iteration& it, const FactorAxes& factors) {
     int64_t bytes = std::max<int64_t>(s.bytes(), 1), shards = 1;
     bool complete = true;
     for (int d = 0; d < it.rule.rank(t); ++d) {
-      shards *= it.mesh->product(dim_axes(*it.mesh, it.rule, it.rule.dim(t, d), s.dim(d), factors, &complete));
+      shards *= it.mesh->product(
+          dim_axes(*it.mesh, it.rule, it.rule.dim(t, d), s.dim(d), factors, &complete));
     }
     p.memory_bytes = add(p.memory_bytes, bytes / shards);
   }

@@ -7,8 +7,9 @@
 
 namespace gspmd {
 
-// What one device's work costs, in one integer unit that is the same on every host. The defaults are those of an accelerator
-// whose links move a byte in the time of about 1000 floating-point operations or 5 bytes of memory traffic.
+// What one device's work costs, in one integer unit that is the same on every host. The defaults
+// are those of an accelerator whose links move a byte in the time of about 1000 floating-point
+// operations or 5 bytes of memory traffic.
 struct Machine {
   int64_t per_wire_byte = 64;
   int64_t per_message = 64 * 512;
@@ -23,7 +24,8 @@ struct Price {
 };
 
 Price price_of(const ReshardCost& cost);
-// Computing the operator with these factor axes on each device: floating-point operations and bytes touched.
+// Computing the operator with these factor axes on each device: floating-point operations and bytes
+// touched.
 Price compute_price(const Iteration& it, const FactorAxes& factors);
 
 }  // namespace gspmd

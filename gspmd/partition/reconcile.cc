@@ -11,7 +11,8 @@ namespace {
 
 class Reconciler {
  public:
-  Reconciler(PartitionState& state, Computation& computation) : s_(state), computation_(computation) {}
+  Reconciler(PartitionState& state, Computation& computation)
+      : s_(state), computation_(computation) {}
 
   void run() {
     std::vector<Instr*> before = computation_.instrs();
@@ -58,7 +59,8 @@ class Reconciler {
     const Instr& tuple = *i->operand(0);
     int at = leaf_offset(tuple.shape, static_cast<int>(i->attrs<IndexAttrs>().index));
     std::vector<Sharding> made(s_.shardings.of(*i).size());
-    for (size_t k = 0; k < made.size(); ++k) made[k] = s_.shardings.leaf(tuple, at + static_cast<int>(k));
+    for (size_t k = 0; k < made.size(); ++k)
+      made[k] = s_.shardings.leaf(tuple, at + static_cast<int>(k));
     finish(i, made);
   }
 
@@ -72,15 +74,19 @@ class Reconciler {
     keep(i);
   }
 
-  // Loops carry one layout; calls and branches take their parameter's; all else takes what it gets, whole.
+  // Loops carry one layout; calls and branches take their parameter's; all else takes what it gets,
+  // whole.
   std::vector<Sharding> wanted_by_callee(const Instr& i, int k, int first) {
     const Instr& o = *i.operand(k);
     absl::Span<const Sharding> now = s_.shardings.of(o);
     if (i.opcode == Opcode::kWhile) return copy(s_.shardings.of(i));
-    if (i.opcode == Opcode::kConditional && k >= first) return copy(s_.shardings.of(*i.called[k - first]->params()[0]));
-    if (i.opcode == Opcode::kCall || i.opcode == Opcode::kAsyncStart) return copy(s_.shardings.of(*i.called[0]->params()[k]));
+    if (i.opcode == Opcode::kConditional && k >= first)
+      return copy(s_.shardings.of(*i.called[k - first]->params()[0]));
+    if (i.opcode == Opcode::kCall || i.opcode == Opcode::kAsyncStart)
+      return copy(s_.shardings.of(*i.called[0]->params()[k]));
     if (i.opcode == Opcode::kOptimizationBarrier) return copy(s_.shardings.of(i));
-    if (i.opcode == Opcode::kConditional || i.opcode == Opcode::kCustomCall) return whole(o, manual_axes(i, s_.shardings));
+    if (i.opcode == Opcode::kConditional || i.opcode == Opcode::kCustomCall)
+      return whole(o, manual_axes(i, s_.shardings));
     return copy(now);
   }
 
@@ -147,12 +153,16 @@ class Reconciler {
   void report_fallback(const Iteration& it, const Candidate& c) {
     for (size_t k = 0; k < operand_layouts_.size(); ++k) {
       Sharding had = operand_layouts_[k];
-      if (!had || had == c.layouts[k] || it.shape(static_cast<int>(k)).bytes() < kWorthReporting) continue;
-      if (!c.layouts[k].is_replicated() || had.is_replicated() || had->splitting().empty()) continue;
+      if (!had || had == c.layouts[k] || it.shape(static_cast<int>(k)).bytes() < kWorthReporting)
+        continue;
+      if (!c.layouts[k].is_replicated() || had.is_replicated() || had->splitting().empty())
+        continue;
       if (s_.warnings == nullptr) continue;
-      Error e = error_at(s_.module, it.instr,
-                         "operand " + std::to_string(k) + " (" + to_string(it.shape(static_cast<int>(k))) + ", split as " + to_string(had) +
-                             ") is gathered whole: the operator can not be split this way");
+      Error e =
+          error_at(s_.module, it.instr,
+                   "operand " + std::to_string(k) + " (" +
+                       to_string(it.shape(static_cast<int>(k))) + ", split as " + to_string(had) +
+                       ") is gathered whole: the operator can not be split this way");
       s_.warnings->push_back(e.render());
     }
   }
@@ -163,14 +173,18 @@ class Reconciler {
     std::vector<Sharding> wanted = copy(s_.shardings.of(*i));
     if (std::equal(wanted.begin(), wanted.end(), made.begin(), made.end())) return;
     s_.shardings.set(*i, made);
-    bool partial = std::any_of(made.begin(), made.end(), [](Sharding s) { return !s->pending.empty(); });
-    replaced_[i] = reshard(i, wanted, i, partial ? Reason::kPartialReduction : Reason::kReshardResult);
+    bool partial =
+        std::any_of(made.begin(), made.end(), [](Sharding s) { return !s->pending.empty(); });
+    replaced_[i] =
+        reshard(i, wanted, i, partial ? Reason::kPartialReduction : Reason::kReshardResult);
   }
 
-  // `value` laid out as `wanted`, by one copy for each array; tuples are taken apart and put together.
+  // `value` laid out as `wanted`, by one copy for each array; tuples are taken apart and put
+  // together.
   Instr* reshard(Instr* value, absl::Span<const Sharding> wanted, Instr* cause, Reason reason) {
     absl::Span<const Sharding> now = s_.shardings.of(*value);
-    GSPMD_CHECK(now.size() == wanted.size(), "a reshard of another structure: " + describe(*value) + " for " + describe(*cause));
+    GSPMD_CHECK(now.size() == wanted.size(),
+                "a reshard of another structure: " + describe(*value) + " for " + describe(*cause));
     if (std::equal(now.begin(), now.end(), wanted.begin())) return value;
     if (!value->shape.is_tuple()) return copy_to(value, wanted[0], cause, reason);
     std::vector<Instr*> parts;
@@ -178,7 +192,9 @@ class Reconciler {
     for (size_t k = 0; k < value->shape.elements().size(); ++k) {
       Shape part = value->shape.element(static_cast<int>(k));
       int n = part.num_leaves();
-      Instr* element = make(Opcode::kGetTupleElement, part, {value}, s_.module.context().attrs(IndexAttrs{static_cast<int64_t>(k)}), cause, reason);
+      Instr* element =
+          make(Opcode::kGetTupleElement, part, {value},
+               s_.module.context().attrs(IndexAttrs{static_cast<int64_t>(k)}), cause, reason);
       s_.shardings.set(*element, s_.shardings.of(*value).subspan(at, n));
       parts.push_back(reshard(element, wanted.subspan(at, n), cause, reason));
       at += n;
@@ -204,7 +220,8 @@ class Reconciler {
     return s_.module.context().provenance({&cause, 1});
   }
 
-  Instr* make(Opcode op, Shape shape, absl::Span<Instr* const> operands, Attrs attrs, Instr* cause, Reason reason) {
+  Instr* make(Opcode op, Shape shape, absl::Span<Instr* const> operands, Attrs attrs, Instr* cause,
+              Reason reason) {
     Instr* i = s_.module.add(&computation_, op, shape, operands, attrs);
     i->metadata = cause->metadata;
     i->provenance = cause_of(*cause, reason);
@@ -234,7 +251,6 @@ class Reconciler {
   absl::flat_hash_map<std::pair<const Instr*, Sharding>, Instr*> copies_;
 };
 
-
 }  // namespace
 
 size_t CheapestDecider::choose(const Instr&, absl::Span<const Candidate> candidates) {
@@ -249,7 +265,8 @@ void reconcile(PartitionState& state) {
   for (Computation* c : partitioned_computations(state.module)) Reconciler(state, *c).run();
 }
 
-FactorAxes factor_axes(const Iteration& it, absl::Span<const Sharding> operands, absl::Span<const Sharding> results) {
+FactorAxes factor_axes(const Iteration& it, absl::Span<const Sharding> operands,
+                       absl::Span<const Sharding> results) {
   FactorAxes axes(it.rule.num_factors());
   FactorAxes one;
   for (int t = 0; t < it.rule.num_tensors(); ++t) {

@@ -10,7 +10,8 @@
 
 namespace gspmd {
 
-// Names the alternatives that a choice was made from; the built-in one takes the cheapest, the first among equals.
+// Names the alternatives that a choice was made from; the built-in one takes the cheapest, the
+// first among equals.
 class Decider {
  public:
   virtual ~Decider() = default;
@@ -23,7 +24,8 @@ class CheapestDecider : public Decider {
 
 struct PartitionOptions {
   bool handlers = true;  // false: only what the rules alone allow; the rest is gathered (for tests)
-  bool poison_padding = false;  // padding of entry parameters and of every pad holds extreme values (for tests)
+  bool poison_padding =
+      false;  // padding of entry parameters and of every pad holds extreme values (for tests)
   Machine machine;
 };
 
@@ -39,16 +41,18 @@ struct PartitionState {
   std::vector<std::string>* warnings;
 };
 
-// Gives every operator an iteration-space sharding that agrees with its rule. Needs a sharding of every value (completion).
-// Guarantees: each operator's operands are laid out as its factors say and its result is exactly what it produces (pending
-// where partial); wherever that is not what completion wanted, an explicit reshard stands between, a `copy` whose sharding
-// differs from its operand's. Still global shapes: on one device every reshard is the identity.
+// Gives every operator an iteration-space sharding that agrees with its rule. Needs a sharding of
+// every value (completion). Guarantees: each operator's operands are laid out as its factors say
+// and its result is exactly what it produces (pending where partial); wherever that is not what
+// completion wanted, an explicit reshard stands between, a `copy` whose sharding differs from its
+// operand's. Still global shapes: on one device every reshard is the identity.
 //
 //   y = dot(x{[x},{}]}, w[{x},{}])      ->   y = dot(x', w), pending sum{x};  y' = copy(y), [{},{}]
 void reconcile(PartitionState& state);
 
 // The factor axes of a reconciled operator, read back from its operands' and result's shardings.
-FactorAxes factor_axes(const Iteration& it, absl::Span<const Sharding> operands, absl::Span<const Sharding> results);
+FactorAxes factor_axes(const Iteration& it, absl::Span<const Sharding> operands,
+                       absl::Span<const Sharding> results);
 
 // True for `copy` and for custom-calls that only carry an annotation (`Sharding`, ...).
 bool is_reshard(const Instr& i);

@@ -11,7 +11,8 @@ WindowPlan plan_window(int64_t in, int64_t out, int64_t n, const WindowDim& w) {
   // Every shard starts at the same phase of the dilation where block*stride is a multiple of it.
   int64_t unit = dilation / std::gcd(dilation, w.stride);
   p.block = ceil_div(p.block, unit) * unit;
-  int64_t reach = (p.block - 1) * w.stride + (w.size - 1) * w.window_dilation + 1;  // dilated positions read
+  int64_t reach =
+      (p.block - 1) * w.stride + (w.size - 1) * w.window_dilation + 1;  // dilated positions read
   p.need.size = in;
   p.need.block = ceil_div(in, n);
   p.need.shards = n;
@@ -56,7 +57,8 @@ Instr* realign_windows(LocalOp& op, Instr* result, absl::Span<const WindowedDim>
     int64_t n = w.plan.need.shards, block = ceil_div(size, n);
     if (block == w.plan.block) continue;
     HaloNeed need{size, w.plan.block, n, block, 0, block};
-    result = exchange_halo(op.e, result, SplitDim{w.result_dim, w.split.mesh, w.split.axes}, need, nullptr);
+    result = exchange_halo(op.e, result, SplitDim{w.result_dim, w.split.mesh, w.split.axes}, need,
+                           nullptr);
   }
   return result;
 }

@@ -22,7 +22,9 @@ class Inliner {
   }
 
  private:
-  static bool is_inlined(const Instr& i) { return i.opcode == Opcode::kCall && !i.attrs<CallAttrs>().is_composite; }
+  static bool is_inlined(const Instr& i) {
+    return i.opcode == Opcode::kCall && !i.attrs<CallAttrs>().is_composite;
+  }
 
   void inline_into(Computation& c) {
     std::vector<Instr*> before = c.instrs();
@@ -57,7 +59,9 @@ class Inliner {
     for (size_t k = 0; k < from.params().size(); ++k) copies[from.params()[k]] = call.operands[k];
     for (const Instr* i : from.instrs()) {
       if (i->opcode == Opcode::kParameter) continue;
-      if (--left_ < 0) throw error_at(m_, call, "inlining calls makes the program too large", "calls nest too deeply to be expanded");
+      if (--left_ < 0)
+        throw error_at(m_, call, "inlining calls makes the program too large",
+                       "calls nest too deeply to be expanded");
       std::vector<Instr*> operands;
       for (const Instr* o : i->operands) operands.push_back(copies.at(o));
       Instr* c = m_.add(&to, i->opcode, i->shape, operands, i->attributes, free_name(i->name));

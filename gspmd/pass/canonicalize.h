@@ -4,9 +4,9 @@
 
 namespace gspmd {
 
-// Inlines every `call` into its caller, so that each call site is completed and partitioned for its own shardings. Callees that
-// nothing uses afterwards are dropped. Needs a verified module (calls are not cyclic); a program that would grow beyond
-// `max_instrs` is refused with an Error.
+// Inlines every `call` into its caller, so that each call site is completed and partitioned for its
+// own shardings. Callees that nothing uses afterwards are dropped. Needs a verified module (calls
+// are not cyclic); a program that would grow beyond `max_instrs` is refused with an Error.
 void inline_calls(Module* module, int64_t max_instrs = 8'000'000);
 
 // Drops instructions that no root, side effect or parameter needs.

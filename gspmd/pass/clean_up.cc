@@ -11,8 +11,9 @@
 namespace gspmd {
 namespace {
 
-// What makes two instructions the same value. Attributes by address: interned and cloned ones share it; those that the
-// emitter makes anew are merged where their few scalar forms agree (see attrs_number).
+// What makes two instructions the same value. Attributes by address: interned and cloned ones share
+// it; those that the emitter makes anew are merged where their few scalar forms agree (see
+// attrs_number).
 struct ValueKey {
   Opcode opcode;
   Shape shape;
@@ -54,8 +55,9 @@ class CleanUp {
 
   // Only what the emitter makes over and over: the rest is the user's program.
   static bool is_pure(const Instr& i) {
-    return i.called.empty() && i.opcode != Opcode::kParameter && i.opcode != Opcode::kRng && !def(i).traits.side_effect &&
-           i.opcode != Opcode::kCustomCall && !def(i).traits.collective && i.extras == nullptr && i.opcode != Opcode::kConstant;
+    return i.called.empty() && i.opcode != Opcode::kParameter && i.opcode != Opcode::kRng &&
+           !def(i).traits.side_effect && i.opcode != Opcode::kCustomCall &&
+           !def(i).traits.collective && i.extras == nullptr && i.opcode != Opcode::kConstant;
   }
 
   // An operand that the instruction leaves as it is, or null.
@@ -71,7 +73,8 @@ class CleanUp {
   }
 
   Instr* first_of_its_value(Instr* i) {
-    ValueKey key{i->opcode, i->shape, i->attributes.data(), {i->operands.begin(), i->operands.end()}};
+    ValueKey key{
+        i->opcode, i->shape, i->attributes.data(), {i->operands.begin(), i->operands.end()}};
     auto [it, is_new] = values_.try_emplace(std::move(key), i);
     if (is_new) return nullptr;
     it->second->provenance = m_.context().merge(it->second->provenance, i->provenance);

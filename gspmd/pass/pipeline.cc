@@ -31,7 +31,8 @@ class Timer {
 
 class Pipeline {
  public:
-  Pipeline(std::unique_ptr<Module> module, const CompileOptions& options) : module_(std::move(module)), o_(options) {}
+  Pipeline(std::unique_ptr<Module> module, const CompileOptions& options)
+      : module_(std::move(module)), o_(options) {}
 
   Compiled run() {
     Compiled out;
@@ -41,7 +42,8 @@ class Pipeline {
     if (stop(Stage::kImport, *module_, nullptr)) return finish(&out);
 
     Context& context = module_->context();
-    MeshRefinement refinement(&context.shardings(), num_partitions_of(*module_, o_.num_partitions), named_meshes_of(*module_));
+    MeshRefinement refinement(&context.shardings(), num_partitions_of(*module_, o_.num_partitions),
+                              named_meshes_of(*module_));
     note_annotations(*module_, &refinement);
     RuleCache rules;
     Propagation completed = propagate(*module_, refinement, rules, o_.propagate);
@@ -50,11 +52,13 @@ class Pipeline {
 
     ReshardPlanner planner(&context.shardings());
     CheapestDecider decider;
-    PartitionState state{*module_, completed.shardings, refinement.mesh(), rules, planner, decider, o_.partition, &out.warnings};
+    PartitionState state{*module_, completed.shardings, refinement.mesh(), rules, planner,
+                         decider,  o_.partition,        &out.warnings};
     remember_interface(completed.shardings, &out);
     reconcile(state);
     if (stop(Stage::kReconcile, *module_, &completed.shardings)) return finish(&out);
-    optimize_reshards(state);  // before localising: reshards are still whole instructions with global shapes
+    optimize_reshards(
+        state);  // before localising: reshards are still whole instructions with global shapes
     if (stop(Stage::kOptimizeReshards, *module_, &completed.shardings)) return finish(&out);
 
     source_ = std::move(module_);

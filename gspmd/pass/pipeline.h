@@ -14,7 +14,14 @@
 namespace gspmd {
 
 // The stages of design, section 3, in order; `--stop-after` names them.
-enum class Stage : uint8_t { kImport, kPropagate, kReconcile, kOptimizeReshards, kLocalize, kCleanUp };
+enum class Stage : uint8_t {
+  kImport,
+  kPropagate,
+  kReconcile,
+  kOptimizeReshards,
+  kLocalize,
+  kCleanUp
+};
 std::string_view to_string(Stage s);
 std::optional<Stage> parse_stage(std::string_view name);
 
@@ -28,21 +35,24 @@ struct CompileOptions {
 };
 
 struct Compiled {
-  // The per-device program; or, where the pipeline stopped earlier, the global one with its shardings as annotations.
+  // The per-device program; or, where the pipeline stopped earlier, the global one with its
+  // shardings as annotations.
   std::unique_ptr<Module> module;
   std::vector<Sharding> parameter_shardings;  // of the leaves of all entry parameters, in order
   std::vector<Sharding> result_shardings;
-  std::vector<std::string> warnings;          // rendered diagnostics
+  std::vector<std::string> warnings;  // rendered diagnostics
   int64_t instructions_before = 0;
   struct Milliseconds {
     double propagate = 0, partition = 0, optimize = 0;
   } ms;
 };
 
-// Completes and partitions. Takes over `module`, which must be verified; throws Error for bad input.
+// Completes and partitions. Takes over `module`, which must be verified; throws Error for bad
+// input.
 Compiled partition(std::unique_ptr<Module> module, const CompileOptions& options);
 
-// How many devices: the option, else the header, else the largest mesh of an annotation; 1 where none says.
+// How many devices: the option, else the header, else the largest mesh of an annotation; 1 where
+// none says.
 int64_t num_partitions_of(const Module& module, int64_t option);
 
 }  // namespace gspmd

@@ -15,13 +15,16 @@ constexpr std::string_view kSdySharding = "xla.sdy.sharding";
 
 // The spelling in effect, or null: sdy's says more (open dimensions) and wins.
 std::optional<ShardingSpelling> sdy_spelling(const Instr& i) {
-  if (i.extras == nullptr || i.extras->frontend_attributes.find(kSdySharding) == std::string_view::npos) return std::nullopt;
+  if (i.extras == nullptr ||
+      i.extras->frontend_attributes.find(kSdySharding) == std::string_view::npos)
+    return std::nullopt;
   std::optional<std::string> text = frontend_attribute(i, kSdySharding);
   if (!text) return std::nullopt;
   size_t position = 0;
   try {
     ShardingSpelling s = parse_sdy_sharding(*text, &position);
-    bool one = s.kind == ShardingSpelling::Kind::kTuple && s.elements.size() == 1 && !i.shape.is_tuple();
+    bool one =
+        s.kind == ShardingSpelling::Kind::kTuple && s.elements.size() == 1 && !i.shape.is_tuple();
     return one ? s.elements[0] : s;
   } catch (const SpellingError& e) {
     throw Error(std::string(kSdySharding) + " of " + describe(i) + ": " + e.message, e.hint);
@@ -64,8 +67,8 @@ std::vector<Annotation> annotations_of(const Instr& i, MeshRefinement& refinemen
   std::vector<Annotation> out;
   bool tuple = s->kind == ShardingSpelling::Kind::kTuple;
   if (tuple && s->elements.size() != leaves.size()) {
-    throw Error(describe(i) + ": the sharding has " + std::to_string(s->elements.size()) + " elements for " +
-                    std::to_string(leaves.size()) + " arrays",
+    throw Error(describe(i) + ": the sharding has " + std::to_string(s->elements.size()) +
+                    " elements for " + std::to_string(leaves.size()) + " arrays",
                 "give one sharding for each array of the tuple, depth first");
   }
   for (size_t k = 0; k < leaves.size(); ++k) {
@@ -106,7 +109,8 @@ std::vector<std::pair<std::string, NamedMesh>> named_meshes_of(const Module& mod
       throw Error("xla.sdy.meshes: " + e.message, e.hint);
     }
     at = position;
-    while (at < text->size() && ((*text)[at] == ',' || (*text)[at] == ' ' || (*text)[at] == '}')) ++at;
+    while (at < text->size() && ((*text)[at] == ',' || (*text)[at] == ' ' || (*text)[at] == '}'))
+      ++at;
   }
   return out;
 }
@@ -124,7 +128,8 @@ void note_annotations(const Module& module, MeshRefinement* refinement) {
       bool merges = i->shape.rank() < i->operand(0)->shape.rank();
       Shape fine = merges ? i->operand(0)->shape : i->shape;
       for (int d = 0; d + 1 < fine.rank(); ++d) {
-        if (fine.dim(d) > 1 && fine.dim(d + 1) > 1) refinement->note_factor_boundary(fine.dim(d), fine.dim(d + 1));
+        if (fine.dim(d) > 1 && fine.dim(d + 1) > 1)
+          refinement->note_factor_boundary(fine.dim(d), fine.dim(d + 1));
       }
     }
   }

@@ -3,20 +3,22 @@
 namespace gspmd {
 namespace {
 
-// Size of a factor as it stands in a dimension of one factor (window factors have other sizes in operand and result).
+// Size of a factor as it stands in a dimension of one factor (window factors have other sizes in
+// operand and result).
 int64_t minor_product(const Rule& rule, absl::Span<const FactorId> factors) {
   int64_t n = 1;
   for (size_t k = 1; k < factors.size(); ++k) n *= rule.factor(factors[k]).size;
   return n;
 }
 
-// Blocks of `size` over n shards are whole numbers of major-factor steps, and as many as ceil(major/n).
+// Blocks of `size` over n shards are whole numbers of major-factor steps, and as many as
+// ceil(major/n).
 bool uneven_split_fits(int64_t size, int64_t major, int64_t minor, int64_t n) {
   return ceil_div(size, n) == ceil_div(major, n) * minor;
 }
 
-int take_by_composite(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors, int64_t size,
-                      const AxisList& axes, FactorAxes* out) {
+int take_by_composite(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors,
+                      int64_t size, const AxisList& axes, FactorAxes* out) {
   size_t k = 0;
   int64_t left = rule.factor(factors[0]).size;
   int64_t taken_by_major = 1;
@@ -25,7 +27,8 @@ int take_by_composite(const Mesh& mesh, const Rule& rule, absl::Span<const Facto
     while (left == 1 && k + 1 < factors.size()) left = rule.factor(factors[++k]).size;
     if (left % n != 0) {
       int64_t major = rule.factor(factors[0]).size;
-      bool fits = k == 0 && uneven_split_fits(size, major, minor_product(rule, factors), taken_by_major * n);
+      bool fits = k == 0 &&
+                  uneven_split_fits(size, major, minor_product(rule, factors), taken_by_major * n);
       if (!fits) return i;
       (*out)[factors[0]].push_back(axes[i]);  // nothing can follow an uneven split
       return i + 1;
@@ -39,8 +42,8 @@ int take_by_composite(const Mesh& mesh, const Rule& rule, absl::Span<const Facto
 
 }  // namespace
 
-int project_dim(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors, int64_t size, const AxisList& axes,
-                FactorAxes* out) {
+int project_dim(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors,
+                int64_t size, const AxisList& axes, FactorAxes* out) {
   if (axes.empty() || factors.empty()) return 0;
   if (factors.size() == 1) {
     (*out)[factors[0]].append(axes);
@@ -49,7 +52,8 @@ int project_dim(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> f
   return take_by_composite(mesh, rule, factors, size, axes, out);
 }
 
-bool project(const Rule& rule, int tensor, Sharding sharding, absl::Span<const int64_t> dims, FactorAxes* out) {
+bool project(const Rule& rule, int tensor, Sharding sharding, absl::Span<const int64_t> dims,
+             FactorAxes* out) {
   out->assign(static_cast<size_t>(rule.num_factors()), AxisList());
   bool complete = true;
   for (int d = 0; d < rule.rank(tensor); ++d) {
@@ -61,8 +65,8 @@ bool project(const Rule& rule, int tensor, Sharding sharding, absl::Span<const i
   return complete;
 }
 
-AxisList dim_axes(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors, int64_t size,
-                  const FactorAxes& axes, bool* complete) {
+AxisList dim_axes(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors,
+                  int64_t size, const FactorAxes& axes, bool* complete) {
   if (factors.empty()) return {};
   if (factors.size() == 1) return axes[factors[0]];
   AxisList out = axes[factors[0]];

@@ -10,21 +10,24 @@
 namespace gspmd {
 namespace {
 
-// How early an operator's rule is followed, and in which direction (the paper's priorities): what can only pass a layout on
-// goes before what has to choose.
+// How early an operator's rule is followed, and in which direction (the paper's priorities): what
+// can only pass a layout on goes before what has to choose.
 enum Level : int { kElementwise, kContraction, kGrowing, kNumLevels };
 
 Level forward_level(const Instr& i) {
   if (def(i).traits.elementwise) return kElementwise;
   switch (i.opcode) {
-    case Opcode::kBroadcast: return kGrowing;  // a small operand says little about a large result
+    case Opcode::kBroadcast:
+      return kGrowing;  // a small operand says little about a large result
     case Opcode::kDot:
     case Opcode::kConvolution:
     case Opcode::kReduce:
     case Opcode::kReduceWindow:
     case Opcode::kGather:
-    case Opcode::kScatter: return kContraction;
-    default: return kElementwise;
+    case Opcode::kScatter:
+      return kContraction;
+    default:
+      return kElementwise;
   }
 }
 
@@ -36,8 +39,8 @@ Level backward_level(const Instr& i) {
 struct Proposal {
   uint32_t value;
   int dim;
-  AxisList axes;   // the whole new list
-  int64_t gain;    // bytes made finer
+  AxisList axes;  // the whole new list
+  int64_t gain;   // bytes made finer
   int64_t source_bytes;
   uint32_t order;  // of the operator, then the tensor: the last resort
   const Instr* via;
@@ -88,7 +91,8 @@ class Completion {
     const OpDef& d = def(i);
     if (d.traits.structural || d.rule == nullptr) return false;
     if (i.opcode != Opcode::kCustomCall) return true;
-    return custom_rule(i.attrs<CustomCallAttrs>().target) != nullptr && i.attrs<CustomCallAttrs>().target != "xla.sdy.PropagationBarrier";
+    return custom_rule(i.attrs<CustomCallAttrs>().target) != nullptr &&
+           i.attrs<CustomCallAttrs>().target != "xla.sdy.PropagationBarrier";
   }
 
   void place_later(int priority) {
@@ -97,7 +101,8 @@ class Completion {
     }
   }
 
-  // To a fixed point with all levels up to this one: rounds over the operators whose values changed.
+  // To a fixed point with all levels up to this one: rounds over the operators whose values
+  // changed.
   void complete(int level) {
     std::vector<const Instr*> work = operators_;
     queued_.assign(m_.num_ids(), false);
@@ -108,7 +113,8 @@ class Completion {
         propose(*i, level);
       }
       std::sort(proposals_.begin(), proposals_.end(), [](const Proposal& a, const Proposal& b) {
-        return std::tie(b.gain, b.source_bytes, a.value, a.order, a.dim) < std::tie(a.gain, a.source_bytes, b.value, b.order, b.dim);
+        return std::tie(b.gain, b.source_bytes, a.value, a.order, a.dim) <
+               std::tie(a.gain, a.source_bytes, b.value, b.order, b.dim);
       });
       work.clear();
       for (const Proposal& p : proposals_) {
@@ -122,7 +128,8 @@ class Completion {
     }
   }
 
-  // What the rule of one operator says: the axes of each factor, merged over its tensors, and what they add to each tensor.
+  // What the rule of one operator says: the axes of each factor, merged over its tensors, and what
+  // they add to each tensor.
   void propose(const Instr& i, int level) {
     bool forward = forward_level(i) <= level, backward = backward_level(i) <= level;
     if (!forward && !backward) return;
@@ -138,11 +145,13 @@ class Completion {
 
   void collect_tensors(const Instr& i) {
     tensors_.clear();
-    for (const Instr* o : i.operands) tensors_.push_back(o->shape.is_array() ? t_.value(*o) : UINT32_MAX);
+    for (const Instr* o : i.operands)
+      tensors_.push_back(o->shape.is_array() ? t_.value(*o) : UINT32_MAX);
     for (int k = 0; k < i.shape.num_leaves(); ++k) tensors_.push_back(t_.value(i, k));
   }
 
-  // Factor by factor the longest list, the larger tensor first where they disagree; an axis on one factor only.
+  // Factor by factor the longest list, the larger tensor first where they disagree; an axis on one
+  // factor only.
   bool merge_factors(const Rule& rule, bool forward, bool backward) {
     merged_.assign(static_cast<size_t>(rule.num_factors()), AxisList());
     source_.assign(static_cast<size_t>(rule.num_factors()), 0);
@@ -151,20 +160,24 @@ class Completion {
       if (tensors_[t] == UINT32_MAX) continue;
       const PropagatedValue& v = t_.values[tensors_[t]];
       bool result = static_cast<int>(t) >= rule.num_operands();
-      if (v.mesh != nullptr || !v.shape.is_array() || (result && !backward) || (!result && !forward && !backward)) continue;
+      if (v.mesh != nullptr || !v.shape.is_array() || (result && !backward) ||
+          (!result && !forward && !backward))
+        continue;
       bool any = false;
       for (const AxisList& d : t_.dims_of(v)) any |= !d.empty();
       if (any) order_.push_back(static_cast<int>(t));
     }
     if (order_.empty()) return false;
-    std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) { return bytes(a) > bytes(b); });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](int a, int b) { return bytes(a) > bytes(b); });
     AxisSet used;
     for (int t : order_) {
       projected_.assign(static_cast<size_t>(rule.num_factors()), AxisList());
       const PropagatedValue& v = t_.values[tensors_[t]];
       absl::Span<AxisList> dims = t_.dims_of(v);
       for (int d = 0; d < rule.rank(t); ++d) {
-        if (!dims[d].empty()) project_dim(mesh_, rule, rule.dim(t, d), v.shape.dim(d), dims[d], &projected_);
+        if (!dims[d].empty())
+          project_dim(mesh_, rule, rule.dim(t, d), v.shape.dim(d), dims[d], &projected_);
       }
       for (size_t f = 0; f < merged_.size(); ++f) extend(rule, f, t, &used);
     }
@@ -207,7 +220,8 @@ class Completion {
       int64_t before = mesh_.product(dims[d]), after = mesh_.product(want);
       int64_t gain = v.shape.bytes() - v.shape.bytes() * before / after;
       const Instr* source = from < rule.num_operands() ? i.operand(from) : &i;
-      proposals_.push_back({tensors_[t], d, want, gain, bytes(from), i.id * 64 + static_cast<uint32_t>(t), &i, source});
+      proposals_.push_back({tensors_[t], d, want, gain, bytes(from),
+                            i.id * 64 + static_cast<uint32_t>(t), &i, source});
     }
   }
 
@@ -233,7 +247,8 @@ class Completion {
   }
 
   bool lose(const Proposal& p, const PropagatedValue& v) {
-    if (conflicts_.size() < kMaxConflicts) conflicts_.push_back({v.instr, v.leaf, p.dim, p.axes, p.via});
+    if (conflicts_.size() < kMaxConflicts)
+      conflicts_.push_back({v.instr, v.leaf, p.dim, p.axes, p.via});
     return false;
   }
 
@@ -296,7 +311,8 @@ AxisOrigin Propagation::origin(const Instr& i, int leaf, int dim, AxisId a) cons
   return {};
 }
 
-Propagation propagate(const Module& module, MeshRefinement& refinement, RuleCache& rules, const PropagateOptions& options) {
+Propagation propagate(const Module& module, MeshRefinement& refinement, RuleCache& rules,
+                      const PropagateOptions& options) {
   return Completion(module, refinement, rules, options).run();
 }
 

@@ -17,8 +17,8 @@ struct PropagateOptions {
   bool propagate_to_parameters = false, propagate_to_output = false;
 };
 
-// Where an axis on a dimension came from: the operator whose rule carried it and the value that had it. Both null: it was
-// annotated there.
+// Where an axis on a dimension came from: the operator whose rule carried it and the value that had
+// it. Both null: it was annotated there.
 struct AxisOrigin {
   const Instr* via = nullptr;
   const Instr* from = nullptr;
@@ -47,24 +47,27 @@ struct Propagation {
     AxisOrigin origin;
   };
   std::vector<Placement> placements;
-  std::vector<uint32_t> first_value;  // by Instr::id: number of its first leaf
+  std::vector<uint32_t> first_value;    // by Instr::id: number of its first leaf
   std::vector<uint32_t> value_of_leaf;  // leaves that must be laid out alike share a value
 };
 
-// Completion: from the annotations of a module to a sharding of every value (the paper's section 3.5, "sharding
-// completion"). Needs a verified module whose annotations `refinement` has been told of (finish() called). Guarantees:
-// user annotations are kept (only open dimensions are refined); an axis once placed is never withdrawn; while bodies,
-// conditions and results agree leaf by leaf; the result does not depend on the order in which instructions are visited.
+// Completion: from the annotations of a module to a sharding of every value (the paper's
+// section 3.5, "sharding completion"). Needs a verified module whose annotations `refinement` has
+// been told of (finish() called). Guarantees: user annotations are kept (only open dimensions are
+// refined); an axis once placed is never withdrawn; while bodies, conditions and results agree leaf
+// by leaf; the result does not depend on the order in which instructions are visited.
 //
 //   x = f32[8,4] parameter(0), sharding={devices=[2,1]<=[2]};  y = tanh(x)   ->   y is split as x
-Propagation propagate(const Module& module, MeshRefinement& refinement, RuleCache& rules, const PropagateOptions& options);
+Propagation propagate(const Module& module, MeshRefinement& refinement, RuleCache& rules,
+                      const PropagateOptions& options);
 
-// The annotation of an instruction's leaves in effect: its own `sharding=` or its `xla.sdy.sharding` frontend attribute
-// (which also says which dimensions are open); empty where there is none. Custom calls `Sharding` with
-// `unspecified_dims=[0,1]` leave those dimensions open.
+// The annotation of an instruction's leaves in effect: its own `sharding=` or its
+// `xla.sdy.sharding` frontend attribute (which also says which dimensions are open); empty where
+// there is none. Custom calls `Sharding` with `unspecified_dims=[0,1]` leave those dimensions open.
 std::vector<Annotation> annotations_of(const Instr& i, MeshRefinement& refinement);
 
-// Tells `refinement` of every annotation of the module, and of reshape boundaries, then finishes it.
+// Tells `refinement` of every annotation of the module, and of reshape boundaries, then finishes
+// it.
 void note_annotations(const Module& module, MeshRefinement* refinement);
 
 // The module's sdy meshes (`xla.sdy.meshes`), by name.

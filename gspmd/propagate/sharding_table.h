@@ -9,8 +9,8 @@
 
 namespace gspmd {
 
-// The sharding of every array of a module: one per leaf of each instruction's shape, tuples depth first. Leaves that have
-// no layout (tokens, opaque values) hold a rank-0 replicated sharding.
+// The sharding of every array of a module: one per leaf of each instruction's shape, tuples depth
+// first. Leaves that have no layout (tokens, opaque values) hold a rank-0 replicated sharding.
 class ShardingTable {
  public:
   absl::Span<const Sharding> of(const Instr& i) const {

@@ -18,7 +18,8 @@ bool is_boundary(const Instr& i) {
 
 class Builder {
  public:
-  Builder(ValueTable& t, const Module& m, MeshRefinement& r, const PropagateOptions& o) : t_(t), m_(m), r_(r), o_(o) {}
+  Builder(ValueTable& t, const Module& m, MeshRefinement& r, const PropagateOptions& o)
+      : t_(t), m_(m), r_(r), o_(o) {}
 
   void run() {
     number();
@@ -60,7 +61,8 @@ class Builder {
           throw error_at(m_, *i, e.message(), e.hint(), e.code());
         }
         for (size_t k = 0; k < found.size(); ++k) {
-          if (!found[k].unknown) set_annotation(t_.first_leaf[i->id] + static_cast<uint32_t>(k), found[k]);
+          if (!found[k].unknown)
+            set_annotation(t_.first_leaf[i->id] + static_cast<uint32_t>(k), found[k]);
         }
       }
     }
@@ -72,15 +74,20 @@ class Builder {
     groups_.emplace_back(leaf, a);
   }
 
-  // Entry parameters and results without annotation are whole, unless the header or an option lets completion choose.
+  // Entry parameters and results without annotation are whole, unless the header or an option lets
+  // completion choose.
   void fix_interface() {
     const Computation& entry = *m_.entry();
     const auto& to_parameters = m_.attrs.propagate_to_parameters;
     size_t flag = 0;
     for (const Instr* p : entry.params()) {
       for (int k = 0; k < p->shape.num_leaves(); ++k, ++flag) {
-        size_t at = to_parameters.size() == entry.params().size() ? static_cast<size_t>(p->attrs<ParameterAttrs>().number) : flag;
-        bool free = o_.propagate_to_parameters || (!to_parameters.empty() && to_parameters[std::min(at, to_parameters.size() - 1)]);
+        size_t at = to_parameters.size() == entry.params().size()
+                        ? static_cast<size_t>(p->attrs<ParameterAttrs>().number)
+                        : flag;
+        bool free =
+            o_.propagate_to_parameters ||
+            (!to_parameters.empty() && to_parameters[std::min(at, to_parameters.size() - 1)]);
         fix(t_.first_leaf[p->id] + static_cast<uint32_t>(k), free);
       }
     }
@@ -88,8 +95,10 @@ class Builder {
     const auto& to_output = m_.attrs.propagate_to_output;
     for (int k = 0; k < root->shape.num_leaves(); ++k) {
       bool free = o_.propagate_to_output ||
-                  (!to_output.empty() && to_output[std::min<size_t>(static_cast<size_t>(k), to_output.size() - 1)]);
-      if (root->opcode != Opcode::kParameter) fix(t_.first_leaf[root->id] + static_cast<uint32_t>(k), free);
+                  (!to_output.empty() &&
+                   to_output[std::min<size_t>(static_cast<size_t>(k), to_output.size() - 1)]);
+      if (root->opcode != Opcode::kParameter)
+        fix(t_.first_leaf[root->id] + static_cast<uint32_t>(k), free);
     }
   }
 
@@ -100,7 +109,8 @@ class Builder {
       return;
     }
     Annotation whole;
-    whole.sharding = m_.context().shardings().replicated(r_.mesh(), leaves_[leaf].shape.is_array() ? leaves_[leaf].shape.rank() : 0);
+    whole.sharding = m_.context().shardings().replicated(
+        r_.mesh(), leaves_[leaf].shape.is_array() ? leaves_[leaf].shape.rank() : 0);
     annotation_[leaf] = static_cast<int>(annotations_.size());
     annotations_.push_back(whole);
     by_default_.insert(leaf);
@@ -114,7 +124,8 @@ class Builder {
     for (const auto& [leaf, a] : groups_) {
       if (a.group == ShardingSpelling::Group::kNone) continue;
       auto [it, is_new] = first_of_group.try_emplace(a.group_id, leaf);
-      if (!is_new && leaves_[leaf].shape.plain() == leaves_[it->second].shape.plain()) join(it->second, leaf);
+      if (!is_new && leaves_[leaf].shape.plain() == leaves_[it->second].shape.plain())
+        join(it->second, leaf);
     }
     join_aliases();
   }
@@ -127,8 +138,11 @@ class Builder {
       if (a.parameter < 0 || a.parameter >= static_cast<int64_t>(entry.params().size())) continue;
       const Instr *p = entry.params()[a.parameter], *root = entry.root();
       int64_t k = a.output_index.empty() ? 0 : a.output_index[0];
-      bool flat = root->shape.is_tuple() ? k < static_cast<int64_t>(root->shape.elements().size()) && root->shape.num_leaves() == static_cast<int>(root->shape.elements().size())
-                                         : k == 0;
+      bool flat =
+          root->shape.is_tuple()
+              ? k < static_cast<int64_t>(root->shape.elements().size()) &&
+                    root->shape.num_leaves() == static_cast<int>(root->shape.elements().size())
+              : k == 0;
       if (!flat || !p->shape.is_array()) continue;
       join(t_.first_leaf[p->id], t_.first_leaf[root->id] + static_cast<uint32_t>(k));
     }
@@ -142,7 +156,8 @@ class Builder {
         break;
       }
       case Opcode::kGetTupleElement: {
-        int offset = leaf_offset(i.operand(0)->shape, static_cast<int>(i.attrs<IndexAttrs>().index));
+        int offset =
+            leaf_offset(i.operand(0)->shape, static_cast<int>(i.attrs<IndexAttrs>().index));
         join_all(*i.operand(0), offset, t_.first_leaf[i.id], i.shape.num_leaves());
         break;
       }
@@ -174,11 +189,14 @@ class Builder {
     }
   }
 
-  void alike(const Instr& a, const Instr& b) { join_all(a, 0, t_.first_leaf[b.id], b.shape.num_leaves()); }
+  void alike(const Instr& a, const Instr& b) {
+    join_all(a, 0, t_.first_leaf[b.id], b.shape.num_leaves());
+  }
 
   uint32_t join_all(const Instr& a, int offset, uint32_t at, int n) {
     uint32_t from = t_.first_leaf[a.id] + static_cast<uint32_t>(offset);
-    for (int k = 0; k < n; ++k) join(from + static_cast<uint32_t>(k), at + static_cast<uint32_t>(k));
+    for (int k = 0; k < n; ++k)
+      join(from + static_cast<uint32_t>(k), at + static_cast<uint32_t>(k));
     return at + static_cast<uint32_t>(n);
   }
 
@@ -254,8 +272,8 @@ class Builder {
     }
   }
 
-  // Inside a manual region every value is manual, annotated or not: what is computed from manual values, and what only
-  // they use.
+  // Inside a manual region every value is manual, annotated or not: what is computed from manual
+  // values, and what only they use.
   void mark_manual() {
     bool any = false;
     for (const auto& c : m_.computations()) {
@@ -268,7 +286,8 @@ class Builder {
       const auto& all = m_.computations();
       for (auto c = all.rbegin(); c != all.rend(); ++c) {
         for (const Instr* i : (*c)->instrs()) changed |= manual_forward(*i);
-        for (auto i = (*c)->instrs().rbegin(); i != (*c)->instrs().rend(); ++i) changed |= manual_backward(**i);
+        for (auto i = (*c)->instrs().rbegin(); i != (*c)->instrs().rend(); ++i)
+          changed |= manual_backward(**i);
       }
     }
   }
@@ -299,7 +318,8 @@ class Builder {
   }
 
   bool manual_backward(const Instr& i) {
-    if (is_boundary(i) || i.opcode == Opcode::kTuple || i.opcode == Opcode::kGetTupleElement) return false;
+    if (is_boundary(i) || i.opcode == Opcode::kTuple || i.opcode == Opcode::kGetTupleElement)
+      return false;
     AxisSet s = manual_of(i);
     bool changed = false;
     if (s.empty()) return false;
@@ -322,7 +342,8 @@ class Builder {
 
 }  // namespace
 
-ValueTable::ValueTable(const Module& module, MeshRefinement& refinement, const PropagateOptions& options) {
+ValueTable::ValueTable(const Module& module, MeshRefinement& refinement,
+                       const PropagateOptions& options) {
   Builder(*this, module, refinement, options).run();
 }
 

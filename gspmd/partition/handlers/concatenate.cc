@@ -1,4 +1,5 @@
-// Concatenation along a split dimension: each shard fetches from every operand what falls into its block of the result.
+// Concatenation along a split dimension: each shard fetches from every operand what falls into its
+// block of the result.
 #include <vector>
 
 #include "gspmd/partition/handler.h"
@@ -14,7 +15,8 @@ std::optional<bool> splits_concatenate(const Iteration& it, FactorId f, const Ax
   return it.instr.num_operands() <= kMostOperands;
 }
 
-//   [0..5] ++ [6..9] over 2 shards: shard 0 has 0..4, shard 1 has 5..9: 5 from operand 0, 6..9 from operand 1
+//   [0..5] ++ [6..9] over 2 shards: shard 0 has 0..4, shard 1 has 5..9: 5 from operand 0, 6..9 from
+//   operand 1
 Instr* localize_concatenate(LocalOp& op) {
   int dim = static_cast<int>(op.instr().attrs<DimsAttrs>().dimensions[0]);
   int result = op.rule().num_operands();
@@ -38,8 +40,11 @@ Instr* localize_concatenate(LocalOp& op) {
         Instr* first = op.e.broadcast(affine(op.e, split, block, 0, type), {block});
         at = op.e.binary(Opcode::kAdd, op.e.iota(type, {block}, 0), first);
       }
-      Instr* from_here = op.e.compare(Direction::kGe, at, op.e.broadcast(op.e.integer(type, start), {block}));
-      Instr* predicate = piece->shape.rank() == 1 ? from_here : op.e.broadcast(from_here, piece->shape.dims(), {dim});
+      Instr* from_here =
+          op.e.compare(Direction::kGe, at, op.e.broadcast(op.e.integer(type, start), {block}));
+      Instr* predicate = piece->shape.rank() == 1
+                             ? from_here
+                             : op.e.broadcast(from_here, piece->shape.dims(), {dim});
       joined = op.e.select(predicate, piece, joined);
     }
     start += size;
@@ -49,6 +54,7 @@ Instr* localize_concatenate(LocalOp& op) {
 
 }  // namespace
 
-extern const Handler kConcatenateHandler = {.can_split = splits_concatenate, .localize = localize_concatenate};
+extern const Handler kConcatenateHandler = {.can_split = splits_concatenate,
+                                            .localize = localize_concatenate};
 
 }  // namespace gspmd

@@ -1,5 +1,5 @@
-// gather and scatter where indexed dimensions of the operand are split: indices are made local, and what falls into other shards
-// is masked (gather) or dropped (scatter does that by itself).
+// gather and scatter where indexed dimensions of the operand are split: indices are made local, and
+// what falls into other shards is masked (gather) or dropped (scatter does that by itself).
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,8 @@ std::vector<Instr*> columns(Emitter& e, Instr* indices, int64_t vector_dim, size
   if (vector_dim == indices->shape.rank()) return {indices};
   std::vector<Instr*> out;
   for (size_t k = 0; k < n; ++k) {
-    Instr* column = e.slice(indices, static_cast<int>(vector_dim), static_cast<int64_t>(k), static_cast<int64_t>(k) + 1);
+    Instr* column = e.slice(indices, static_cast<int>(vector_dim), static_cast<int64_t>(k),
+                            static_cast<int64_t>(k) + 1);
     DimVector dims(column->shape.dims().begin(), column->shape.dims().end());
     dims.erase(dims.begin() + vector_dim);
     out.push_back(e.reshape(column, dims));
@@ -34,7 +35,8 @@ Instr* joined(Emitter& e, std::vector<Instr*> columns, int64_t vector_dim, int r
 
 // Types whose range may not hold offsets, or that are unsigned, are widened.
 ElementType rebased_type(ElementType own, int64_t size) {
-  if (own == ElementType::kS64 || own == ElementType::kU64 || own == ElementType::kU32) return ElementType::kS64;
+  if (own == ElementType::kS64 || own == ElementType::kU64 || own == ElementType::kU32)
+    return ElementType::kS64;
   return Emitter::index_type(2 * size);
 }
 
@@ -49,8 +51,11 @@ Instr* rebase(LocalOp& op, Instr* column, int d, int64_t slice_size, Instr** val
   int64_t full = op.it.shape(0).dim(d), block = op.operands[0]->shape.dim(d);
   ElementType type = rebased_type(column->shape.type(), full);
   absl::Span<const int64_t> dims = column->shape.dims();
-  const auto at = [&](int64_t v, ElementType t) { return op.e.broadcast(op.e.integer(t, v), dims); };
-  if (column->shape.type() == ElementType::kU64) column = op.e.binary(Opcode::kMinimum, column, at(full - slice_size, ElementType::kU64));
+  const auto at = [&](int64_t v, ElementType t) {
+    return op.e.broadcast(op.e.integer(t, v), dims);
+  };
+  if (column->shape.type() == ElementType::kU64)
+    column = op.e.binary(Opcode::kMinimum, column, at(full - slice_size, ElementType::kU64));
   column = op.e.convert(column, type);
   column = op.e.clamp(at(0, type), column, at(full - slice_size, type));
   Instr* offset = op.e.offset(*op.it.mesh, op.axes(0, d), block, type);
@@ -66,7 +71,8 @@ Instr* localize_gather(LocalOp& op) {
   Instr* valid = nullptr;
   const Dims& map = a.start_index_map;
   bool indexed = std::any_of(map.begin(), map.end(), [&](int64_t d) {
-    return !op.axes(0, static_cast<int>(d)).empty() && a.slice_sizes[d] != op.it.shape(0).dim(static_cast<int>(d));
+    return !op.axes(0, static_cast<int>(d)).empty() &&
+           a.slice_sizes[d] != op.it.shape(0).dim(static_cast<int>(d));
   });
   if (!indexed) return localize_by_rule(op);
   {
@@ -76,8 +82,10 @@ Instr* localize_gather(LocalOp& op) {
     ElementType widest = ElementType::kS32;
     for (size_t k = 0; k < map.size(); ++k) {
       int d = static_cast<int>(map[k]);
-      if (!op.axes(0, d).empty() && a.slice_sizes[d] != op.it.shape(0).dim(d)) parts[k] = rebase(op, parts[k], d, a.slice_sizes[d], &valid);
-      if (bits_of(parts[k]->shape.type()) > 32 || parts[k]->shape.type() == ElementType::kU32) widest = ElementType::kS64;
+      if (!op.axes(0, d).empty() && a.slice_sizes[d] != op.it.shape(0).dim(d))
+        parts[k] = rebase(op, parts[k], d, a.slice_sizes[d], &valid);
+      if (bits_of(parts[k]->shape.type()) > 32 || parts[k]->shape.type() == ElementType::kU32)
+        widest = ElementType::kS64;
     }
     for (Instr*& p : parts) p = op.e.convert(p, widest);
     op.operands[1] = joined(op.e, parts, a.index_vector_dim, rank);
@@ -97,7 +105,8 @@ std::optional<bool> splits_scatter(const Iteration& it, FactorId f, const AxisLi
   if (factor.kind != FactorKind::kIndexed) return std::nullopt;
   const auto& a = it.instr.attrs<ScatterAttrs>();
   int d = it.rule.dim_of(0, f);
-  return d >= 0 && a.inserted_window_dims.contains(d);  // windows of one element never straddle shards
+  return d >= 0 &&
+         a.inserted_window_dims.contains(d);  // windows of one element never straddle shards
 }
 
 Instr* localize_scatter(LocalOp& op) {
@@ -123,11 +132,14 @@ Instr* localize_scatter(LocalOp& op) {
     }
     ElementType type = parts[k]->shape.type();
     Instr* offset = op.e.offset(*op.it.mesh, op.axes(0, d), op.operands[0]->shape.dim(d), type);
-    parts[k] = op.e.binary(Opcode::kSubtract, parts[k], op.e.broadcast(offset, parts[k]->shape.dims()));
+    parts[k] =
+        op.e.binary(Opcode::kSubtract, parts[k], op.e.broadcast(offset, parts[k]->shape.dims()));
   }
-  if (rebased) op.operands[n] = joined(op.e, parts, a.index_vector_dim, op.operands[n]->shape.rank());
+  if (rebased)
+    op.operands[n] = joined(op.e, parts, a.index_vector_dim, op.operands[n]->shape.rank());
   Instr* r = localize_by_rule(op);
-  if (rebased || !reduced.empty()) {  // promises about global indices do not hold for rebased or masked ones
+  if (rebased ||
+      !reduced.empty()) {  // promises about global indices do not hold for rebased or masked ones
     a.indices_are_sorted = a.unique_indices = false;
     r->attributes = op.e.context().attrs(a);
   }

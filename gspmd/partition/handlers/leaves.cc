@@ -6,7 +6,8 @@
 namespace gspmd {
 namespace {
 
-// iota over [0, b) plus the offset of this device's block. In 64 bits where the global size needs it.
+// iota over [0, b) plus the offset of this device's block. In 64 bits where the global size needs
+// it.
 Instr* localize_iota(LocalOp& op) {
   int64_t d = op.instr().attrs<IotaAttrs>().dimension;
   DimVector dims = op.local_result_dims();
@@ -17,7 +18,8 @@ Instr* localize_iota(LocalOp& op) {
   if (op.axes(r, dim).empty()) return local;
   Emitter::Because because(op.e, Reason::kOffset);
   ElementType index = Emitter::index_type(op.instr().shape.dim(dim));
-  // Types that can not hold every index exactly wrap or round once, after the addition, as on one device.
+  // Types that can not hold every index exactly wrap or round once, after the addition, as on one
+  // device.
   bool exact = is_integer(type);
   Instr* offset = op.e.offset(*op.it.mesh, op.axes(r, dim), dims[dim], index);
   if (exact) {
@@ -28,7 +30,8 @@ Instr* localize_iota(LocalOp& op) {
   if (is_complex(type)) {
     ElementType part = type == ElementType::kC64 ? ElementType::kF32 : ElementType::kF64;
     Instr* real = op.e.convert(whole, part);
-    return op.e.add(Opcode::kComplex, op.local_result_shape(), {real, op.e.broadcast(op.e.zero(part), dims)});
+    return op.e.add(Opcode::kComplex, op.local_result_shape(),
+                    {real, op.e.broadcast(op.e.zero(part), dims)});
   }
   return op.e.convert(whole, type);
 }
@@ -49,7 +52,8 @@ Instr* localize_constant(LocalOp& op) {
     if (axes.empty()) continue;
     int64_t padded = dims[d] * op.it.mesh->product(axes);
     x = op.e.pad(x, d, 0, padded - x->shape.dim(d), 0, op.e.zero(x->shape.type()));
-    x = op.e.dynamic_slice(x, d, op.e.offset(*op.it.mesh, axes, dims[d], Emitter::index_type(padded)), dims[d]);
+    x = op.e.dynamic_slice(
+        x, d, op.e.offset(*op.it.mesh, axes, dims[d], Emitter::index_type(padded)), dims[d]);
   }
   return x;
 }

@@ -9,7 +9,8 @@ std::optional<bool> splits_reverse(const Iteration& it, FactorId f, const AxisLi
   return true;
 }
 
-//   10 elements in blocks of 4 over 3 shards: 0123 4567 89-- -> --98 7654 3210 -> shifted by 2 -> 9876 5432 10--
+//   10 elements in blocks of 4 over 3 shards: 0123 4567 89-- -> --98 7654 3210 -> shifted by 2 ->
+//   9876 5432 10--
 Instr* localize_reverse(LocalOp& op) {
   Instr* x = op.operands[0];
   const Dims& reversed = op.instr().attrs<DimsAttrs>().dimensions;
