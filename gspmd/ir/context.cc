@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
+#include <vector>
 
 namespace gspmd {
 namespace {
@@ -57,10 +59,18 @@ struct Context::Impl {
   absl::flat_hash_map<std::string, const ShardingSpelling*> spellings_by_text;
   std::deque<DeviceGroups> groups;
   std::deque<DevicePermutation> permutations;
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> extensions;  // few
 };
 
 Context::Context() : impl_(std::make_unique<Impl>()) {}
 Context::~Context() = default;
+
+std::shared_ptr<void>& Context::extension_slot(const void* key) {
+  for (auto& [k, slot] : impl_->extensions) {
+    if (k == key) return slot;
+  }
+  return impl_->extensions.emplace_back(key, nullptr).second;
+}
 
 std::string_view Context::name(std::string_view text) {
   auto it = impl_->names.find(text);

@@ -44,6 +44,16 @@ class Context {
   // The union of two sets, order kept.
   Provenance merge(Provenance a, Provenance b);
 
+  // The one value of type T that goes with this context, made when first asked for: what higher layers keep for all modules of
+  // a compilation.
+  template <typename T>
+  T& extension() {
+    static constexpr char kKey = 0;  // its address stands for T
+    std::shared_ptr<void>& slot = extension_slot(&kKey);
+    if (slot == nullptr) slot = std::make_shared<T>();
+    return *static_cast<T*>(slot.get());
+  }
+
   Dims dims(absl::Span<const int64_t> d) { return arena_.dims(d); }
   template <typename T>
   const T* attrs(T value) {
@@ -51,6 +61,7 @@ class Context {
   }
 
  private:
+  std::shared_ptr<void>& extension_slot(const void* key);
   struct Impl;
   Arena arena_;
   ShardingPool shardings_;

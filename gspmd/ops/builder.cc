@@ -10,19 +10,19 @@
 #include "gspmd/ir/float_format.h"
 #include "gspmd/ops/op_def.h"
 #include "gspmd/ops/own_attrs.h"
-#include "gspmd/ops/program.h"
+#include "gspmd/ops/program_writer.h"
 #include "gspmd/sharding/refinement.h"
 
 namespace gspmd {
 
-Value Program::emit(Computation* c, Opcode opcode, Values operands, Attrs attrs, Shape stated,
-                    absl::Span<Computation* const> called) {
+Expr ProgramWriter::emit(Computation* c, Opcode opcode, Exprs operands, Attrs attrs, Shape stated,
+                         absl::Span<Computation* const> called) {
   std::vector<Instr*> instrs;
   std::vector<Shape> shapes;
-  for (Value v : operands) {
+  for (Expr v : operands) {
     if (v.instr() == nullptr)
       throw Error(fmt::format("{}: an operand is no value", name_of(opcode)));
-    if (&v.program() != this || v.instr()->parent != c) {
+    if (&v.writer() != this || v.instr()->parent != c) {
       throw Error(fmt::format("{}: operand {} belongs to another computation", name_of(opcode),
                               describe(*v.instr())),
                   "hand it in as a parameter or as part of a loop's state");
@@ -39,13 +39,13 @@ Value Program::emit(Computation* c, Opcode opcode, Values operands, Attrs attrs,
   return {this, i};
 }
 
-Computation* Program::define(std::string_view name, absl::Span<const Shape> params,
-                             const Builder::Body& body) {
+Computation* ProgramWriter::define(std::string_view name, absl::Span<const Shape> params,
+                                   const Builder::Body& body) {
   Computation* c = module_->add_computation(name);
   Builder b(this, c);
-  std::vector<Value> values;
+  std::vector<Expr> values;
   for (Shape s : params) values.push_back(b.parameter(fmt::format("p{}", values.size()), s));
-  Value result = body(b, values);
+  Expr result = body(b, values);
   if (result.instr() == nullptr || result.instr()->parent != c) {
     throw Error(fmt::format("the result of computation {} is not one of its values", name));
   }
@@ -53,13 +53,13 @@ Computation* Program::define(std::string_view name, absl::Span<const Shape> para
   return c;
 }
 
-Computation* Program::reducer(Opcode opcode, ElementType type) {
+Computation* ProgramWriter::reducer(Opcode opcode, ElementType type) {
   auto [at, is_new] = reducers_.try_emplace({opcode, type}, nullptr);
   if (!is_new) return at->second;
   const Metadata* metadata = std::exchange(metadata_, nullptr);
   Shape s = context().scalar(type);
   Computation* c = define(fmt::format("{}.{}", name_of(opcode), name_of(type)), {{s, s}},
-                          [&](Builder& b, Values p) { return b.op(opcode, p); });
+                          [&](Builder& b, Exprs p) { return b.op(opcode, p); });
   metadata_ = metadata;
   return reducers_[{opcode, type}] = c;
 }
@@ -91,7 +91,7 @@ class CalleesFirst {
 
 }  // namespace
 
-std::unique_ptr<Module> Program::finish(Value result) {
+std::unique_ptr<Module> ProgramWriter::finish(Expr result) {
   if (owned_ == nullptr) throw Error("build() was called before", "a Builder makes one module");
   Computation* entry = module_->entry();
   if (result.instr() == nullptr || result.instr()->parent != entry) {
@@ -105,7 +105,8 @@ std::unique_ptr<Module> Program::finish(Value result) {
 
 Builder::Builder(std::string_view module_name, int64_t num_partitions,
                  std::shared_ptr<Context> context)
-    : owned_(std::make_shared<Program>(std::make_unique<Module>(std::move(context), module_name))),
+    : owned_(std::make_shared<ProgramWriter>(
+          std::make_unique<Module>(std::move(context), module_name))),
       program_(owned_.get()),
       computation_(module().add_computation("main")) {
   module().set_entry(computation_);
@@ -114,14 +115,14 @@ Builder::Builder(std::string_view module_name, int64_t num_partitions,
 
 Module& Builder::module() const { return program_->module(); }
 
-Value Builder::op(Opcode opcode, Values operands, Attrs attrs, Shape stated,
-                  absl::Span<Computation* const> called) {
+Expr Builder::op(Opcode opcode, Exprs operands, Attrs attrs, Shape stated,
+                 absl::Span<Computation* const> called) {
   return program_->emit(computation_, opcode, operands, attrs, stated, called);
 }
 
-Value Builder::parameter(std::string_view name, Shape shape) {
+Expr Builder::parameter(std::string_view name, Shape shape) {
   ParameterAttrs attrs{static_cast<int64_t>(computation_->params().size())};
-  Value p = op(Opcode::kParameter, {}, &attrs, shape);
+  Expr p = op(Opcode::kParameter, {}, &attrs, shape);
   p.instr()->name = context().name(name);
   return p;
 }
@@ -151,7 +152,7 @@ absl::Span<const std::byte> bytes_in(Arena& arena, const void* from, size_t size
 }
 
 template <typename T>
-Value constant_of(Builder& b, ElementType type, Ints dims, absl::Span<const T> elements) {
+Expr constant_of(Builder& b, ElementType type, Ints dims, absl::Span<const T> elements) {
   Shape shape = b.shape(type, dims);
   if (shape.num_elements() != static_cast<int64_t>(elements.size())) {
     throw Error(fmt::format("constant: {} elements for {}", elements.size(), to_string(shape)),
@@ -163,24 +164,24 @@ Value constant_of(Builder& b, ElementType type, Ints dims, absl::Span<const T> e
 
 }  // namespace
 
-Value Builder::scalar(ElementType type, double value) {
+Expr Builder::scalar(ElementType type, double value) {
   uint64_t bits[2] = {bits_of_number(type, value), 0};
   size_t size = static_cast<size_t>(storage_bytes(type));
   return constant({shape(type), bytes_in(context().arena(), bits, size)});
 }
 
-Value Builder::constant(Ints dims, absl::Span<const float> elements) {
+Expr Builder::constant(Ints dims, absl::Span<const float> elements) {
   return constant_of(*this, ElementType::kF32, dims, elements);
 }
-Value Builder::constant(Ints dims, absl::Span<const int32_t> elements) {
+Expr Builder::constant(Ints dims, absl::Span<const int32_t> elements) {
   return constant_of(*this, ElementType::kS32, dims, elements);
 }
-Value Builder::constant(const Literal& literal) {
+Expr Builder::constant(const Literal& literal) {
   ConstantAttrs attrs{context().arena().make<Literal>(literal)};
   return op(Opcode::kConstant, {}, &attrs);
 }
 
-Value Builder::iota(ElementType type, Ints dims, int64_t dimension) {
+Expr Builder::iota(ElementType type, Ints dims, int64_t dimension) {
   IotaAttrs attrs{dimension};
   return op(Opcode::kIota, {}, &attrs, shape(type, dims));
 }
@@ -198,22 +199,22 @@ void Builder::locate(std::string_view op_name, std::string_view source_file, int
   program_->locate(m);
 }
 
-std::unique_ptr<Module> Builder::build(Value result) { return program_->finish(result); }
+std::unique_ptr<Module> Builder::build(Expr result) { return program_->finish(result); }
 
-Value op(Opcode opcode, Values operands, Attrs attrs, Shape stated,
-         absl::Span<Computation* const> called) {
+Expr op(Opcode opcode, Exprs operands, Attrs attrs, Shape stated,
+        absl::Span<Computation* const> called) {
   if (operands.empty() || operands[0].instr() == nullptr) {
     throw Error(fmt::format("{}: no operand says where it is written", name_of(opcode)),
                 "call the builder's op()");
   }
   Computation* c = operands[0].instr()->parent;
-  return operands[0].program().emit(c, opcode, operands, attrs, stated, called);
+  return operands[0].writer().emit(c, opcode, operands, attrs, stated, called);
 }
 
 namespace {
 
-Value annotate_as(Value x, const ShardingSpelling& spelling, Ints open) {
-  Context& context = x.program().context();
+Expr annotate_as(Expr x, const ShardingSpelling& spelling, Ints open) {
+  Context& context = x.writer().context();
   Instr& i = *x.instr();
   if (i.opcode == Opcode::kParameter && i.annotation == nullptr && open.empty()) {
     i.annotation = context.spelling(spelling);
@@ -221,7 +222,7 @@ Value annotate_as(Value x, const ShardingSpelling& spelling, Ints open) {
   }
   CustomCallAttrs attrs;
   attrs.target = "Sharding";
-  Value out = op(Opcode::kCustomCall, {x}, &attrs, x.shape());
+  Expr out = op(Opcode::kCustomCall, {x}, &attrs, x.shape());
   out.instr()->annotation = context.spelling(spelling);
   if (open.empty()) return out;
   Extras extras;
@@ -231,7 +232,7 @@ Value annotate_as(Value x, const ShardingSpelling& spelling, Ints open) {
   return out;
 }
 
-void check_mapping(Value x, const NamedMesh& mesh, Ints mapping) {
+void check_mapping(Expr x, const NamedMesh& mesh, Ints mapping) {
   int64_t num_axes = static_cast<int64_t>(mesh.axes.size());
   if (!x.shape().is_array() || static_cast<int>(mapping.size()) != x.rank()) {
     throw Error(fmt::format("MeshSplit: {} mesh axes for {}", mapping.size(), to_string(x.shape())),
@@ -253,7 +254,7 @@ void check_mapping(Value x, const NamedMesh& mesh, Ints mapping) {
 
 }  // namespace
 
-Value MeshSplit(Value x, const NamedMesh& mesh, Ints mapping, Ints open) {
+Expr MeshSplit(Expr x, const NamedMesh& mesh, Ints mapping, Ints open) {
   check_mapping(x, mesh, mapping);
   ShardingSpelling named;
   named.kind = ShardingSpelling::Kind::kNamed;
@@ -266,13 +267,13 @@ Value MeshSplit(Value x, const NamedMesh& mesh, Ints mapping, Ints open) {
     named.dims.push_back(std::move(dim));
   }
   normalize(&named);
-  MeshRefinement refinement(&x.program().context().shardings(), devices);
+  MeshRefinement refinement(&x.writer().context().shardings(), devices);
   refinement.note(named);
   refinement.finish();
   return annotate_as(x, spell(refinement.resolve(named, x.rank()).sharding), open);
 }
 
-Value annotate(Value x, std::string_view sharding) {
+Expr annotate(Expr x, std::string_view sharding) {
   size_t at = 0;
   try {
     ShardingSpelling spelling = parse_hlo_sharding(sharding, &at);

@@ -14,25 +14,26 @@
 
 namespace gspmd {
 
-class Program;  // what the builders and values of one module share
+class ProgramWriter;  // what the builders and values of one module share
 
-// A value of a program that is being written, as cheap as a pointer; valid while its Builder lives.
-class Value {
+// An expression: a value of a program that is being written, as cheap as a pointer; valid while its
+// Builder lives.
+class Expr {
  public:
-  Value() = default;
-  Value(Program* program, Instr* instr) : program_(program), instr_(instr) {}
+  Expr() = default;
+  Expr(ProgramWriter* program, Instr* instr) : program_(program), instr_(instr) {}
   Instr* instr() const { return instr_; }
-  Program& program() const { return *program_; }
+  ProgramWriter& writer() const { return *program_; }
   Shape shape() const { return instr_->shape; }
   ElementType type() const { return instr_->shape.type(); }
   int rank() const { return instr_->shape.rank(); }
 
  private:
-  Program* program_ = nullptr;
+  ProgramWriter* program_ = nullptr;
   Instr* instr_ = nullptr;
 };
 
-using Values = absl::Span<const Value>;
+using Exprs = absl::Span<const Expr>;
 using Ints = absl::Span<const int64_t>;
 
 // Writes programs in C++. Result shapes are inferred, and every instruction is verified as soon as
@@ -41,8 +42,8 @@ using Ints = absl::Span<const int64_t>;
 //
 //   Builder b("layer", /*num_partitions=*/8);
 //   NamedMesh mesh{{{"x", 2}, {"y", 4}}};
-//   Value x = MeshSplit(b.parameter("x", ElementType::kF32, {64, 512}), mesh, {0, -1});
-//   Value w = MeshSplit(b.parameter("w", ElementType::kF32, {512, 1024}), mesh, {-1, 1});
+//   Expr x = MeshSplit(b.parameter("x", ElementType::kF32, {64, 512}), mesh, {0, -1});
+//   Expr w = MeshSplit(b.parameter("w", ElementType::kF32, {512, 1024}), mesh, {-1, 1});
 //   std::unique_ptr<Module> program = b.build(tanh(einsum("bm,mh->bh", x, w)));
 //
 // Operators with operands are free functions (below and in builder_ops.h); they write into the
@@ -58,29 +59,29 @@ class Builder {
   Shape shape(ElementType type, Ints dims = {}) const { return context().array(type, dims); }
 
   // The next parameter of this computation.
-  Value parameter(std::string_view name, Shape shape);
-  Value parameter(std::string_view name, ElementType type, Ints dims = {}) {
+  Expr parameter(std::string_view name, Shape shape);
+  Expr parameter(std::string_view name, ElementType type, Ints dims = {}) {
     return parameter(name, shape(type, dims));
   }
   // A number in any array type: rounded to nearest for floats, as it is where an integer type holds
   // it (else Error); pred: whether it is not 0; complex: the real part.
-  Value scalar(ElementType type, double value);
+  Expr scalar(ElementType type, double value);
   // Row-major elements; as many as `dims` say.
-  Value constant(Ints dims, absl::Span<const float> elements);
-  Value constant(Ints dims, absl::Span<const int32_t> elements);
-  Value constant(const Literal& literal);
+  Expr constant(Ints dims, absl::Span<const float> elements);
+  Expr constant(Ints dims, absl::Span<const int32_t> elements);
+  Expr constant(const Literal& literal);
   // The index along `dimension`.
-  Value iota(ElementType type, Ints dims, int64_t dimension);
+  Expr iota(ElementType type, Ints dims, int64_t dimension);
 
   // Any operator, also one without operands. See op() below.
-  Value op(Opcode opcode, Values operands, Attrs attrs = {}, Shape stated = {},
-           absl::Span<Computation* const> called = {});
+  Expr op(Opcode opcode, Exprs operands, Attrs attrs = {}, Shape stated = {},
+          absl::Span<Computation* const> called = {});
 
   // Another computation of the module. `body` gets its builder and its parameters and returns its
   // result:
   //   b.define("twice", {b.shape(ElementType::kF32)},
-  //            [](Builder&, Values p) { return p[0] + p[0]; });
-  using Body = std::function<Value(Builder& b, Values params)>;
+  //            [](Builder&, Exprs p) { return p[0] + p[0]; });
+  using Body = std::function<Expr(Builder& b, Exprs params)>;
   Computation* define(std::string_view name, absl::Span<const Shape> params, const Body& body);
 
   // What is written from now on comes from this place of the user's program.
@@ -88,14 +89,14 @@ class Builder {
 
   // Ends the program: `result` becomes that of the entry computation, whose builder this must be.
   // Verifies the module. Once only; values stay valid as long as the builder and the module.
-  std::unique_ptr<Module> build(Value result);
+  std::unique_ptr<Module> build(Expr result);
 
  private:
-  friend class Program;
-  Builder(Program* program, Computation* computation)
+  friend class ProgramWriter;
+  Builder(ProgramWriter* program, Computation* computation)
       : program_(program), computation_(computation) {}
-  std::shared_ptr<Program> owned_;  // by the entry's builder
-  Program* program_;
+  std::shared_ptr<ProgramWriter> owned_;  // by the entry's builder
+  ProgramWriter* program_;
   Computation* computation_;
 };
 
@@ -103,8 +104,8 @@ class Builder {
 // they are copied with all that they point to, but for literals, groups and permutations, which are
 // the context's); left out: default values. `stated`: the result shape, where operands and
 // attributes do not determine it. Throws Error.
-Value op(Opcode opcode, Values operands, Attrs attrs = {}, Shape stated = {},
-         absl::Span<Computation* const> called = {});
+Expr op(Opcode opcode, Exprs operands, Attrs attrs = {}, Shape stated = {},
+        absl::Span<Computation* const> called = {});
 
 // The paper's annotation (section 3.1): dimension d of `x` is split along axis number mapping[d] of
 // the mesh, or along none (-1). Each axis is used at most once; x is replicated along the others.
@@ -114,8 +115,8 @@ Value op(Opcode opcode, Values operands, Attrs attrs = {}, Shape stated = {},
 // Dimensions in `open` may be split further by completion. On a parameter that has no annotation
 // yet it is the parameter's own (how the caller hands it in) and x is returned; elsewhere it is a
 // `Sharding` custom-call of x. Throws Error.
-Value MeshSplit(Value x, const NamedMesh& mesh, Ints mapping, Ints open = {});
+Expr MeshSplit(Expr x, const NamedMesh& mesh, Ints mapping, Ints open = {});
 // Any other sharding, as HLO text spells it: annotate(x, "{devices=[4,2]<=[2,4]T(1,0)}").
-Value annotate(Value x, std::string_view sharding);
+Expr annotate(Expr x, std::string_view sharding);
 
 }  // namespace gspmd

@@ -4,130 +4,127 @@
 
 #include <algorithm>
 
-#include "gspmd/ops/program.h"
+#include "gspmd/ops/program_writer.h"
 
 namespace gspmd {
 namespace {
 
-Context& context_of(Value x) { return x.program().context(); }
-Shape sized(Value x, Ints sizes) { return context_of(x).array(x.type(), sizes); }
+Context& context_of(Expr x) { return x.writer().context(); }
+Shape sized(Expr x, Ints sizes) { return context_of(x).array(x.type(), sizes); }
 
 // Builder functions that look at ranks before the operator's own checks do.
-int rank_of(Value x, std::string_view name) {
+int rank_of(Expr x, std::string_view name) {
   if (x.instr() != nullptr && x.shape().is_array()) return x.rank();
   throw Error(fmt::format("{}: an operand is no array", name));
 }
 
 }  // namespace
 
-Value unary(Opcode opcode, Value x) { return op(opcode, {x}); }
+Expr unary(Opcode opcode, Expr x) { return op(opcode, {x}); }
 
-Value binary(Opcode opcode, Value a, Value b) {
+Expr binary(Opcode opcode, Expr a, Expr b) {
   int rank_a = rank_of(a, name_of(opcode)), rank_b = rank_of(b, name_of(opcode));
   if (rank_a == 0 && rank_b > 0) a = broadcast_like(a, b);
   if (rank_b == 0 && rank_a > 0) b = broadcast_like(b, a);
   return op(opcode, {a, b});
 }
 
-Value compare(Direction direction, Value a, Value b) {
+Expr compare(Direction direction, Expr a, Expr b) {
   CompareAttrs attrs{direction};
   return op(Opcode::kCompare, {a, b}, &attrs);
 }
 
-Value select(Value predicate, Value on_true, Value on_false) {
+Expr select(Expr predicate, Expr on_true, Expr on_false) {
   return op(Opcode::kSelect, {predicate, on_true, on_false});
 }
-Value clamp(Value low, Value x, Value high) { return op(Opcode::kClamp, {low, x, high}); }
+Expr clamp(Expr low, Expr x, Expr high) { return op(Opcode::kClamp, {low, x, high}); }
 
-Value convert(Value x, ElementType type) {
+Expr convert(Expr x, ElementType type) {
   rank_of(x, "convert");
   return op(Opcode::kConvert, {x}, {}, context_of(x).with_type(x.shape(), type));
 }
 
-Value broadcast(Value x, Ints sizes, Ints operand_dims) {
+Expr broadcast(Expr x, Ints sizes, Ints operand_dims) {
   rank_of(x, "broadcast");
   DimsAttrs attrs{Dims(operand_dims)};
   return op(Opcode::kBroadcast, {x}, &attrs, sized(x, sizes));
 }
 
-Value broadcast_like(Value scalar, Value like) {
+Expr broadcast_like(Expr scalar, Expr like) {
   rank_of(like, "broadcast");
   return broadcast(scalar, like.shape().dims(), {});
 }
 
-Value reshape(Value x, Ints sizes) {
+Expr reshape(Expr x, Ints sizes) {
   rank_of(x, "reshape");
   return op(Opcode::kReshape, {x}, {}, sized(x, sizes));
 }
 
-Value transpose(Value x, Ints permutation) {
+Expr transpose(Expr x, Ints permutation) {
   DimsAttrs attrs{Dims(permutation)};
   return op(Opcode::kTranspose, {x}, &attrs);
 }
 
-Value reverse(Value x, Ints dims) {
+Expr reverse(Expr x, Ints dims) {
   DimsAttrs attrs{Dims(dims)};
   return op(Opcode::kReverse, {x}, &attrs);
 }
 
-Value concatenate(Values parts, int64_t dim) {
+Expr concatenate(Exprs parts, int64_t dim) {
   DimsAttrs attrs{Dims({&dim, 1})};
   return op(Opcode::kConcatenate, parts, &attrs);
 }
 
-Value slice(Value x, Ints starts, Ints limits, Ints strides) {
+Expr slice(Expr x, Ints starts, Ints limits, Ints strides) {
   DimVector ones(starts.size(), 1);
   SliceAttrs attrs{Dims(starts), Dims(limits), Dims(strides.empty() ? Ints(ones) : strides)};
   return op(Opcode::kSlice, {x}, &attrs);
 }
 
-Value pad(Value x, Value fill, Ints low, Ints high, Ints interior) {
+Expr pad(Expr x, Expr fill, Ints low, Ints high, Ints interior) {
   DimVector zeros(low.size(), 0);
   PadAttrs attrs{Dims(low), Dims(high), Dims(interior.empty() ? Ints(zeros) : interior)};
   return op(Opcode::kPad, {x, fill}, &attrs);
 }
 
-Value dynamic_slice(Value x, Values starts, Ints sizes) {
-  std::vector<Value> operands{x};
+Expr dynamic_slice(Expr x, Exprs starts, Ints sizes) {
+  std::vector<Expr> operands{x};
   operands.insert(operands.end(), starts.begin(), starts.end());
   DynamicSliceAttrs attrs{Dims(sizes)};
   return op(Opcode::kDynamicSlice, operands, &attrs);
 }
 
-Value dynamic_update_slice(Value x, Value update, Values starts) {
-  std::vector<Value> operands{x, update};
+Expr dynamic_update_slice(Expr x, Expr update, Exprs starts) {
+  std::vector<Expr> operands{x, update};
   operands.insert(operands.end(), starts.begin(), starts.end());
   return op(Opcode::kDynamicUpdateSlice, operands);
 }
 
-Value gather(Value x, Value indices, const GatherAttrs& attrs) {
+Expr gather(Expr x, Expr indices, const GatherAttrs& attrs) {
   return op(Opcode::kGather, {x, indices}, &attrs);
 }
 
-Value scatter(Value x, Value indices, Value updates, Computation* reducer,
-              const ScatterAttrs& attrs) {
+Expr scatter(Expr x, Expr indices, Expr updates, Computation* reducer, const ScatterAttrs& attrs) {
   return op(Opcode::kScatter, {x, indices, updates}, &attrs, {}, {reducer});
 }
 
-Computation* reducer(Value like, Opcode opcode) {
-  return like.program().reducer(opcode, like.type());
+Computation* reducer(Expr like, Opcode opcode) {
+  return like.writer().reducer(opcode, like.type());
 }
 
-Value reduce(Value x, Value init, Ints dims, Opcode opcode) {
+Expr reduce(Expr x, Expr init, Ints dims, Opcode opcode) {
   DimsAttrs attrs{Dims(dims)};
   return op(Opcode::kReduce, {x, init}, &attrs, {}, {reducer(x, opcode)});
 }
 
-Value reduce_window(Value x, Value init, Window window, Opcode opcode) {
+Expr reduce_window(Expr x, Expr init, Window window, Opcode opcode) {
   WindowAttrs attrs{window};
   return op(Opcode::kReduceWindow, {x, init}, &attrs, {}, {reducer(x, opcode)});
 }
 
-Value dot(Value lhs, Value rhs, const DotAttrs& attrs) {
-  return op(Opcode::kDot, {lhs, rhs}, &attrs);
-}
+Expr dot(Expr lhs, Expr rhs, const DotAttrs& attrs) { return op(Opcode::kDot, {lhs, rhs}, &attrs); }
 
-Value convolution(Value lhs, Value rhs, const ConvAttrs& attrs) {
+Expr convolution(Expr lhs, Expr rhs, const ConvAttrs& attrs) {
   return op(Opcode::kConvolution, {lhs, rhs}, &attrs);
 }
 
@@ -154,7 +151,7 @@ void check_letters(std::string_view letters, std::string_view equation) {
   }
 }
 
-void check_tensor(std::string_view letters, Value x, std::string_view equation) {
+void check_tensor(std::string_view letters, Expr x, std::string_view equation) {
   check_letters(letters, equation);
   if (static_cast<int>(letters.size()) == rank_of(x, "einsum")) return;
   throw Error(fmt::format("einsum: \"{}\" has {} dimensions in {} for {}", equation, letters.size(),
@@ -163,7 +160,7 @@ void check_tensor(std::string_view letters, Value x, std::string_view equation) 
 
 }  // namespace
 
-Value einsum(std::string_view equation, Value lhs, Value rhs) {
+Expr einsum(std::string_view equation, Expr lhs, Expr rhs) {
   Equation e = parse_equation(equation);
   check_tensor(e.lhs, lhs, equation);
   check_tensor(e.rhs, rhs, equation);
@@ -197,46 +194,46 @@ Value einsum(std::string_view equation, Value lhs, Value rhs) {
   attrs.rhs_batch = Dims(rhs_batch);
   attrs.lhs_contract = Dims(lhs_contract);
   attrs.rhs_contract = Dims(rhs_contract);
-  Value out = dot(lhs, rhs, attrs);
+  Expr out = dot(lhs, rhs, attrs);
   if (made == e.result) return out;
   DimVector permutation;
   for (char c : e.result) permutation.push_back(static_cast<int64_t>(made.find(c)));
   return transpose(out, permutation);
 }
 
-Value tuple(Values elements) { return op(Opcode::kTuple, elements); }
+Expr tuple(Exprs elements) { return op(Opcode::kTuple, elements); }
 
-Value get_tuple_element(Value x, int64_t index) {
+Expr get_tuple_element(Expr x, int64_t index) {
   IndexAttrs attrs{index};
   return op(Opcode::kGetTupleElement, {x}, &attrs);
 }
 
-Value call(Computation* callee, Values operands) {
+Expr call(Computation* callee, Exprs operands) {
   return op(Opcode::kCall, operands, {}, {}, {callee});
 }
 
-Value conditional(Value chooser, absl::Span<Computation* const> branches, Values operands) {
-  std::vector<Value> all{chooser};
+Expr conditional(Expr chooser, absl::Span<Computation* const> branches, Exprs operands) {
+  std::vector<Expr> all{chooser};
   all.insert(all.end(), operands.begin(), operands.end());
   return op(Opcode::kConditional, all, {}, {}, branches);
 }
 
-std::vector<Value> while_loop(Values init, const LoopCondition& condition, const LoopBody& body) {
+std::vector<Expr> while_loop(Exprs init, const LoopCondition& condition, const LoopBody& body) {
   if (init.empty()) throw Error("while: no state", "a loop without state never ends or never runs");
   bool single = init.size() == 1;
-  auto unpack = [&](Value state) {
-    std::vector<Value> out;
+  auto unpack = [&](Expr state) {
+    std::vector<Expr> out;
     for (size_t k = 0; k < init.size(); ++k) {
       out.push_back(single ? state : get_tuple_element(state, static_cast<int64_t>(k)));
     }
     return out;
   };
-  Value state = single ? init[0] : tuple(init);
-  Program& program = state.program();
+  Expr state = single ? init[0] : tuple(init);
+  ProgramWriter& program = state.writer();
   Computation* c = program.define("condition", {state.shape()},
-                                  [&](Builder& b, Values p) { return condition(b, unpack(p[0])); });
-  Computation* loop = program.define("body", {state.shape()}, [&](Builder& b, Values p) {
-    std::vector<Value> next = body(b, unpack(p[0]));
+                                  [&](Builder& b, Exprs p) { return condition(b, unpack(p[0])); });
+  Computation* loop = program.define("body", {state.shape()}, [&](Builder& b, Exprs p) {
+    std::vector<Expr> next = body(b, unpack(p[0]));
     if (next.size() != init.size()) {
       throw Error(fmt::format("while: the body gives {} values for a state of {}", next.size(),
                               init.size()));
@@ -246,7 +243,7 @@ std::vector<Value> while_loop(Values init, const LoopCondition& condition, const
   return unpack(op(Opcode::kWhile, {state}, {}, {}, {c, loop}));
 }
 
-Value custom_call(std::string_view target, Values operands, Shape result) {
+Expr custom_call(std::string_view target, Exprs operands, Shape result) {
   CustomCallAttrs attrs;
   attrs.target = target;
   return op(Opcode::kCustomCall, operands, &attrs, result);

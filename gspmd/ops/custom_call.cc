@@ -29,14 +29,10 @@ const Rule* batch_but_last(const Instr& instr, Arena& arena) {
 
 const Rule* opaque(const Instr& instr, Arena& arena) { return RuleBuilder(instr, arena).build(); }
 
-const Rule* rule(const Instr& instr, Arena& arena) {
-  CustomRule known = custom_rule(instr.attrs<CustomCallAttrs>().target);
-  return (known != nullptr ? known : opaque)(instr, arena);
-}
-
+using RuleFunction = const Rule* (*)(const Instr& instr, Arena& arena);
 struct Target {
   std::string_view name;
-  CustomRule rule;
+  RuleFunction rule;
 };
 constexpr Target kTargets[] = {
     {"Sharding", pointwise},
@@ -53,6 +49,31 @@ constexpr Target kTargets[] = {
     {"mhlo.sinh", pointwise},
     {"TopK", batch_but_last},
 };
+
+// The rules that a context's user gave.
+struct CustomRules {
+  std::map<std::string, CustomRule, std::less<>> by_target;
+};
+
+CustomRule find_rule(const Instr& call) {
+  std::string_view target = call.attrs<CustomCallAttrs>().target;
+  const auto& given = call.parent->module().context().extension<CustomRules>().by_target;
+  if (auto at = given.find(target); at != given.end()) return at->second;
+  for (const Target& t : kTargets) {
+    if (t.name == target) return t.rule;
+  }
+  return nullptr;
+}
+
+const Rule* rule(const Instr& call, Arena& arena) {
+  CustomRule known = find_rule(call);
+  if (known == nullptr) return opaque(call, arena);
+  try {
+    return known(call, arena);
+  } catch (const Error& e) {
+    throw error_at(call.parent->module(), call, e.message(), e.hint(), e.code());
+  }
+}
 
 // "a b, b c" is two tensors of two dimensions each. Empty text is one scalar, or no tensor where
 // none is `wanted`.
@@ -89,12 +110,17 @@ constexpr std::string_view kCalled[] = {"to_apply"};
 
 }  // namespace
 
-CustomRule custom_rule(std::string_view target) {
-  for (const Target& t : kTargets) {
-    if (t.name == target) return t.rule;
-  }
-  return nullptr;
+void set_custom_rule(Context& context, std::string_view target, CustomRule rule) {
+  context.extension<CustomRules>().by_target[std::string(target)] = std::move(rule);
 }
+
+void set_custom_rule(Context& context, std::string_view target, std::string text) {
+  set_custom_rule(context, target, [text = std::move(text)](const Instr& call, Arena& arena) {
+    return rule_from_text(call, text, arena);
+  });
+}
+
+bool has_custom_rule(const Instr& call) { return find_rule(call) != nullptr; }
 
 bool is_annotation_target(std::string_view target) {
   return target == "Sharding" || target == "xla.sdy.FuncResultSharding";
@@ -103,6 +129,13 @@ bool is_annotation_target(std::string_view target) {
 namespace {
 
 using Words = std::vector<std::vector<std::string>>;  // for each tensor, a name for each dimension
+
+// A call's shard of a diagonal is no diagonal of shards.
+void check_once(std::string_view text, const std::vector<std::string>& words, int d) {
+  if (std::find(words.begin(), words.begin() + d, words[d]) == words.begin() + d) return;
+  throw Error(fmt::format("the rule \"{}\" has {} twice in one tensor", text, words[d]),
+              "`_` is a dimension that is not split");
+}
 
 // Sizes of the named factors; throws where the text does not fit the call's tensors.
 std::map<std::string, int64_t> factor_sizes(std::string_view text, const Words& words,
@@ -120,6 +153,8 @@ std::map<std::string, int64_t> factor_sizes(std::string_view text, const Words& 
                   "one name for each dimension");
     }
     for (int d = 0; d < rank; ++d) {
+      if (words[t][d] == "_") continue;
+      check_once(text, words[t], d);
       auto [at, added] = sizes.try_emplace(words[t][d], tensors[t].dim(d));
       if (at->second == tensors[t].dim(d)) continue;
       throw Error(
@@ -128,7 +163,17 @@ std::map<std::string, int64_t> factor_sizes(std::string_view text, const Words& 
           "dimensions of one name have one size");
     }
   }
+  if (sizes.size() > kMaxFactors) {
+    throw Error(fmt::format("the rule \"{}\" has {} names", text, sizes.size()),
+                fmt::format("{} are possible", kMaxFactors));
+  }
   return sizes;
+}
+
+std::set<std::string> names_in(const Words& words) {
+  std::set<std::string> names;
+  for (const auto& tensor : words) names.insert(tensor.begin(), tensor.end());
+  return names;
 }
 
 }  // namespace
@@ -140,21 +185,22 @@ const Rule* rule_from_text(const Instr& instr, std::string_view text, Arena& are
   }
   Words words = tensors_of(std::string(text.substr(0, arrow)), instr.num_operands());
   Words results = tensors_of(std::string(text.substr(arrow + 2)), instr.shape.num_leaves());
+  std::set<std::string> given = names_in(words), kept = names_in(results);
+  words.insert(words.end(), results.begin(), results.end());
   std::vector<Shape> tensors;
   for (const Instr* o : instr.operands) tensors.push_back(o->shape);
   for_each_leaf(instr.shape, [&](Shape leaf, int) { tensors.push_back(leaf); });
-  std::set<std::string> kept;
-  for (const auto& one : results) kept.insert(one.begin(), one.end());
-  words.insert(words.end(), results.begin(), results.end());
   RuleBuilder r(instr, arena);
   std::map<std::string, FactorId> factors;
   for (const auto& [name, size] : factor_sizes(text, words, tensors)) {
+    if (!given.contains(name)) continue;  // the call would not know which part it is to make
     Factor sum{.kind = FactorKind::kReduce, .combiner = Combiner::kSum, .size = size};
     factors[name] = r.add(kept.contains(name) ? Factor{.size = size} : sum);
   }
   for (size_t t = 0; t < words.size(); ++t) {
     for (size_t d = 0; d < words[t].size(); ++d) {
-      r.place(factors[words[t][d]], static_cast<int>(t), static_cast<int64_t>(d));
+      auto at = factors.find(words[t][d]);
+      if (at != factors.end()) r.place(at->second, static_cast<int>(t), static_cast<int64_t>(d));
     }
   }
   return r.build();

@@ -8,16 +8,29 @@
 
 namespace gspmd {
 
-// How custom-calls of a target may be split. Targets that nobody registered are opaque: every
-// operand is gathered.
-using CustomRule = const Rule* (*)(const Instr& instr, Arena& arena);
+// How custom-calls of one target may be split: the rule of a call, in the arena's memory. The call
+// then runs on shards, with local shapes and otherwise as it is; it never sees padding, so
+// dimensions are split evenly or not at all.
+//
+// Targets without a rule are opaque: every operand is gathered, every device makes the call. Known
+// from the start are targets that are element-wise or the identity, and TopK.
+using CustomRule = std::function<const Rule*(const Instr& call, Arena& arena)>;
 
-// The rule of a target, or null. Known from the start: element-wise and identity-like targets,
-// TopK.
-CustomRule custom_rule(std::string_view target);
+// Gives the calls of a target a rule, in all modules of the context; before anything asks for it. A
+// later one replaces an earlier one, also one known from the start.
+void set_custom_rule(Context& context, std::string_view target, CustomRule rule);
+// The same from a text, see rule_from_text:
+//   set_custom_rule(context, "my_attention", "b s h d, b t h d, b t h d -> b s h d");
+// Calls that it does not fit are errors with their place, once the rule is asked for.
+void set_custom_rule(Context& context, std::string_view target, std::string text);
 
-// Reads "a b, b c -> a c": one letter or word for each dimension of each operand and result.
-// Letters that only operands have are summed over. Throws Error where the text does not fit the
+// Whether somebody knows a rule of this custom-call's target.
+bool has_custom_rule(const Instr& call);
+
+// Reads "a b, b c -> a c": one name (letter or word) for each dimension of each operand and result
+// (tuples: of each leaf), `_` for one that may not be split. Names that only operands have are
+// summed over: each shard's result is a partial sum. Names that only results have are not split: a
+// call does not know which part it makes. Throws Error where the text does not fit the
 // instruction.
 const Rule* rule_from_text(const Instr& instr, std::string_view text, Arena& arena);
 

@@ -91,8 +91,7 @@ class Completion {
     const OpDef& d = def(i);
     if (d.traits.structural || d.rule == nullptr) return false;
     if (i.opcode != Opcode::kCustomCall) return true;
-    return custom_rule(i.attrs<CustomCallAttrs>().target) != nullptr &&
-           i.attrs<CustomCallAttrs>().target != "xla.sdy.PropagationBarrier";
+    return has_custom_rule(i) && i.attrs<CustomCallAttrs>().target != "xla.sdy.PropagationBarrier";
   }
 
   void place_later(int priority) {

@@ -18,7 +18,7 @@ constexpr ElementType kS32 = ElementType::kS32;
 
 const NamedMesh kMesh{{{"x", 2}, {"y", 4}}};
 
-std::string annotation_of(Value v) {
+std::string annotation_of(Expr v) {
   return v.instr()->annotation == nullptr ? "" : print_hlo_sharding(*v.instr()->annotation);
 }
 
@@ -35,9 +35,9 @@ std::string error_of(F f) {
 
 TEST(Builder, WritesALayer) {
   Builder b("layer", 8);
-  Value x = MeshSplit(b.parameter("x", kF32, {64, 512}), kMesh, {0, -1});
-  Value w = MeshSplit(b.parameter("w", kF32, {512, 1024}), kMesh, {-1, 1});
-  Value h = MeshSplit(einsum("bm,mh->bh", x, w), kMesh, {0, 1});
+  Expr x = MeshSplit(b.parameter("x", kF32, {64, 512}), kMesh, {0, -1});
+  Expr w = MeshSplit(b.parameter("w", kF32, {512, 1024}), kMesh, {-1, 1});
+  Expr h = MeshSplit(einsum("bm,mh->bh", x, w), kMesh, {0, 1});
   auto program = b.build(tuple({maximum(h, b.scalar(kF32, 0)), h}));
   EXPECT_EQ(print_hlo(*program), R"(HloModule layer, num_partitions=8
 
@@ -56,14 +56,14 @@ ENTRY main {
 
 TEST(Builder, WhatItWritesReadsBack) {
   Builder b("loop");
-  Value x = b.parameter("x", kF32, {8});
-  Value zero = b.scalar(kS32, 0);
+  Expr x = b.parameter("x", kF32, {8});
+  Expr zero = b.scalar(kS32, 0);
   auto last = while_loop(
       {zero, x},
-      [](Builder& c, Values s) { return compare(Direction::kLt, s[0], c.scalar(kS32, 5)); },
-      [](Builder& c, Values s) {
-        Value sum = reduce(s[1], c.scalar(kF32, 0), {0}, Opcode::kAdd);
-        return std::vector<Value>{s[0] + c.scalar(kS32, 1), s[1] + sum};
+      [](Builder& c, Exprs s) { return compare(Direction::kLt, s[0], c.scalar(kS32, 5)); },
+      [](Builder& c, Exprs s) {
+        Expr sum = reduce(s[1], c.scalar(kF32, 0), {0}, Opcode::kAdd);
+        return std::vector<Expr>{s[0] + c.scalar(kS32, 1), s[1] + sum};
       });
   auto program = b.build(last[1]);
   std::string text = print_hlo(*program);
@@ -79,8 +79,8 @@ TEST(Builder, ALoopOfOneValueCarriesNoTuple) {
   Builder b("loop");
   auto last = while_loop(
       {b.parameter("n", kS32)},
-      [](Builder& c, Values s) { return compare(Direction::kGt, s[0], c.scalar(kS32, 0)); },
-      [](Builder& c, Values s) { return std::vector<Value>{s[0] - c.scalar(kS32, 1)}; });
+      [](Builder& c, Exprs s) { return compare(Direction::kGt, s[0], c.scalar(kS32, 0)); },
+      [](Builder& c, Exprs s) { return std::vector<Expr>{s[0] - c.scalar(kS32, 1)}; });
   auto program = b.build(last[0]);
   EXPECT_EQ(to_string(program->entry()->root()->shape), "s32[]");
   EXPECT_EQ(program->entry()->root()->opcode, Opcode::kWhile);
@@ -88,10 +88,10 @@ TEST(Builder, ALoopOfOneValueCarriesNoTuple) {
 
 TEST(Builder, AReducerIsMadeOnce) {
   Builder b("sums");
-  Value x = b.parameter("x", kF32, {4, 6});
-  Value zero = b.scalar(kF32, 0);
-  Value rows = reduce(x, zero, {1}, Opcode::kAdd), columns = reduce(x, zero, {0}, Opcode::kAdd);
-  Value high = reduce(x, zero, {0, 1}, Opcode::kMaximum);
+  Expr x = b.parameter("x", kF32, {4, 6});
+  Expr zero = b.scalar(kF32, 0);
+  Expr rows = reduce(x, zero, {1}, Opcode::kAdd), columns = reduce(x, zero, {0}, Opcode::kAdd);
+  Expr high = reduce(x, zero, {0, 1}, Opcode::kMaximum);
   EXPECT_EQ(rows.instr()->called[0], columns.instr()->called[0]);
   EXPECT_EQ(combiner_of(*high.instr()->called[0]), Combiner::kMax);
   auto program = b.build(tuple({rows, columns, high}));
@@ -101,10 +101,10 @@ TEST(Builder, AReducerIsMadeOnce) {
 TEST(Builder, BranchesAndCalls) {
   Builder b("branches");
   Shape s = b.shape(kF32, {3});
-  Computation* twice = b.define("twice", {s}, [](Builder&, Values p) { return p[0] + p[0]; });
-  Computation* same = b.define("same", {s}, [](Builder&, Values p) { return p[0]; });
-  Value p = b.parameter("p", ElementType::kPred), x = b.parameter("x", s);
-  Value y = conditional(p, {twice, same}, {x, x});
+  Computation* twice = b.define("twice", {s}, [](Builder&, Exprs p) { return p[0] + p[0]; });
+  Computation* same = b.define("same", {s}, [](Builder&, Exprs p) { return p[0]; });
+  Expr p = b.parameter("p", ElementType::kPred), x = b.parameter("x", s);
+  Expr y = conditional(p, {twice, same}, {x, x});
   auto program = b.build(call(twice, {y}));
   EXPECT_EQ(to_string(program->entry()->root()->shape), "f32[3]");
 }
@@ -126,7 +126,7 @@ TEST(Builder, Einsum) {
   };
   for (const Case& c : cases) {
     Builder b("einsum");
-    Value y = einsum(c.equation, b.parameter("l", kF32, c.lhs), b.parameter("r", kF32, c.rhs));
+    Expr y = einsum(c.equation, b.parameter("l", kF32, c.lhs), b.parameter("r", kF32, c.rhs));
     EXPECT_EQ(to_string(y.shape()), c.result) << c.equation;
     EXPECT_EQ(y.instr()->opcode, c.last) << c.equation;
   }
@@ -134,7 +134,7 @@ TEST(Builder, Einsum) {
 
 TEST(Builder, EinsumRefuses) {
   Builder b("einsum");
-  Value x = b.parameter("x", kF32, {2, 3}), w = b.parameter("w", kF32, {3, 5});
+  Expr x = b.parameter("x", kF32, {2, 3}), w = b.parameter("w", kF32, {3, 5});
   EXPECT_EQ(error_of([&] { einsum("bm->b", x, w); }),
             "einsum: \"bm->b\" is no equation | write it as \"bm,mh->bh\"");
   EXPECT_THAT(error_of([&] { einsum("bb,bh->bh", x, w); }), HasSubstr("has b twice in bb"));
@@ -147,7 +147,7 @@ TEST(Builder, EinsumRefuses) {
 
 TEST(Builder, MovesAndIndices) {
   Builder b("moves");
-  Value x = b.parameter("x", kF32, {4, 6}), zero = b.scalar(kF32, 0), i = b.scalar(kS32, 1);
+  Expr x = b.parameter("x", kF32, {4, 6}), zero = b.scalar(kF32, 0), i = b.scalar(kS32, 1);
   EXPECT_EQ(to_string(slice(x, {1, 0}, {4, 6}, {2, 3}).shape()), "f32[2,2]");
   EXPECT_EQ(to_string(slice(x, {1, 0}, {4, 6}).shape()), "f32[3,6]");
   EXPECT_EQ(to_string(pad(x, zero, {1, 0}, {0, 2}).shape()), "f32[5,8]");
@@ -156,7 +156,7 @@ TEST(Builder, MovesAndIndices) {
   EXPECT_EQ(to_string(transpose(x, {1, 0}).shape()), "f32[6,4]");
   EXPECT_EQ(to_string(reshape(x, {24}).shape()), "f32[24]");
   EXPECT_EQ(to_string(reverse(x, {0}).shape()), "f32[4,6]");
-  Value part = dynamic_slice(x, {i, i}, {2, 6});
+  Expr part = dynamic_slice(x, {i, i}, {2, 6});
   EXPECT_EQ(to_string(part.shape()), "f32[2,6]");
   EXPECT_EQ(to_string(dynamic_update_slice(x, part, {i, i}).shape()), "f32[4,6]");
   EXPECT_EQ(to_string(convert(x, ElementType::kBF16).shape()), "bf16[4,6]");
@@ -174,12 +174,12 @@ TEST(Builder, MovesAndIndices) {
 // Attributes are copied with the lists that they point to.
 TEST(Builder, AttributesOnTheStackMayGo) {
   Builder b("stack");
-  Value x = b.parameter("x", kF32, {4, 6});
+  Expr x = b.parameter("x", kF32, {4, 6});
   std::vector<int64_t> dims{1, 0};
   std::string target = "mine";
   std::vector<WindowDim> window{{.size = 2}, {}};
-  Value t = transpose(x, dims), c = custom_call(target, {x}, x.shape());
-  Value w = reduce_window(x, b.scalar(kF32, 0), window, Opcode::kAdd);
+  Expr t = transpose(x, dims), c = custom_call(target, {x}, x.shape());
+  Expr w = reduce_window(x, b.scalar(kF32, 0), window, Opcode::kAdd);
   dims.assign({7, 7});
   target.assign("gone");
   window[0].size = 9;
@@ -190,7 +190,7 @@ TEST(Builder, AttributesOnTheStackMayGo) {
 
 TEST(Builder, Constants) {
   Builder b("constants");
-  auto value = [](Value v, int64_t i = 0) {
+  auto value = [](Expr v, int64_t i = 0) {
     return integer_at(*v.instr()->attrs<ConstantAttrs>().literal, i);
   };
   EXPECT_EQ(value(b.scalar(ElementType::kS8, -128)), -128);
@@ -227,7 +227,7 @@ TEST(Builder, MeshSplit) {
       {{-1, 1, -1}, "{devices=[1,4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}"},
   };
   Builder b("splits");
-  Value x = b.parameter("x", kF32, {8, 8, 8});
+  Expr x = b.parameter("x", kF32, {8, 8, 8});
   for (const Case& c : cases)
     EXPECT_EQ(annotation_of(MeshSplit(x + x, kMesh, c.mapping)), c.sharding);
   // Axes of one device, device orders, and dimensions that completion may split.
@@ -236,20 +236,20 @@ TEST(Builder, MeshSplit) {
   NamedMesh turned = kMesh;
   turned.device_ids = {.reshape = {4, 2}, .perm = {1, 0}, .ids = {}};
   EXPECT_EQ(annotation_of(MeshSplit(x + x, turned, {0, 1, -1})), "{devices=[2,4,1]<=[4,2]T(1,0)}");
-  Value open = MeshSplit(x, kMesh, {0, -1, -1}, {1, 2});
+  Expr open = MeshSplit(x, kMesh, {0, -1, -1}, {1, 2});
   EXPECT_EQ(open.instr()->opcode, Opcode::kCustomCall);
   EXPECT_EQ(open.instr()->extras->backend_config, "\"unspecified_dims=[1,2]\"");
   EXPECT_EQ(annotation_of(x), "");
   // A parameter's first annotation is its own; a second one is a step from one to the other.
   EXPECT_EQ(MeshSplit(x, kMesh, {0, -1, -1}).instr(), x.instr());
-  Value again = MeshSplit(x, kMesh, {-1, 0, -1});
+  Expr again = MeshSplit(x, kMesh, {-1, 0, -1});
   EXPECT_EQ(again.instr()->opcode, Opcode::kCustomCall);
   EXPECT_EQ(annotation_of(x), "{devices=[2,1,1,4]<=[8] last_tile_dim_replicate}");
 }
 
 TEST(Builder, MeshSplitRefuses) {
   Builder b("splits");
-  Value x = b.parameter("x", kF32, {8, 8});
+  Expr x = b.parameter("x", kF32, {8, 8});
   EXPECT_EQ(error_of([&] { MeshSplit(x, kMesh, {0}); }),
             "MeshSplit: 1 mesh axes for f32[8,8] | one for each dimension, -1 for none");
   EXPECT_EQ(error_of([&] { MeshSplit(x, kMesh, {0, 2}); }),
@@ -261,7 +261,7 @@ TEST(Builder, MeshSplitRefuses) {
 
 TEST(Builder, OtherAnnotations) {
   Builder b("annotations");
-  Value x = b.parameter("x", kF32, {8, 8});
+  Expr x = b.parameter("x", kF32, {8, 8});
   EXPECT_EQ(annotation_of(annotate(x, "{devices=[4,2]<=[2,4]T(1,0)}")),
             "{devices=[4,2]<=[2,4]T(1,0)}");
   EXPECT_EQ(annotation_of(annotate(x, "{maximal device=3}")), "{maximal device=3}");
@@ -271,7 +271,7 @@ TEST(Builder, OtherAnnotations) {
 
 TEST(Builder, RefusesWhatDoesNotFit) {
   Builder b("wrong");
-  Value x = b.parameter("x", kF32, {8, 4}), y = b.parameter("y", kF32, {4, 8});
+  Expr x = b.parameter("x", kF32, {8, 4}), y = b.parameter("y", kF32, {4, 8});
   EXPECT_THAT(error_of([&] { x + y; }),
               HasSubstr("add: operand 0 is f32[8,4] and operand 1 is f32[4,8]"));
   EXPECT_THAT(error_of([&] { op(Opcode::kAdd, {x}); }),
@@ -283,17 +283,17 @@ TEST(Builder, RefusesWhatDoesNotFit) {
               HasSubstr("transpose: attributes of another operator"));
   EXPECT_THAT(error_of([&] { op(Opcode::kTuple, {}); }), HasSubstr("no operand"));
   Builder other("other");
-  Value z = other.parameter("z", kF32, {8, 4});
+  Expr z = other.parameter("z", kF32, {8, 4});
   EXPECT_THAT(error_of([&] { x + z; }), HasSubstr("belongs to another computation"));
   EXPECT_THAT(
-      error_of([&] { b.define("f", {x.shape()}, [&](Builder&, Values p) { return p[0] + x; }); }),
+      error_of([&] { b.define("f", {x.shape()}, [&](Builder&, Exprs p) { return p[0] + x; }); }),
       HasSubstr("belongs to another computation"));
   EXPECT_THAT(error_of([&] { b.build(z); }), HasSubstr("not a value of its entry"));
 }
 
 TEST(Builder, BuildsOnce) {
   Builder b("once");
-  Value x = b.parameter("x", kF32);
+  Expr x = b.parameter("x", kF32);
   auto first = b.build(x);
   EXPECT_EQ(error_of([&] { b.build(x); }),
             "build() was called before | a Builder makes one module");
@@ -302,15 +302,15 @@ TEST(Builder, BuildsOnce) {
 TEST(Builder, ParametersHaveDifferentNames) {
   Builder b("names");
   b.parameter("x", kF32);
-  Value second = b.parameter("x", kF32);
+  Expr second = b.parameter("x", kF32);
   EXPECT_THAT(error_of([&] { b.build(second); }), HasSubstr("the name x is taken"));
 }
 
 TEST(Builder, PlacesOfTheModel) {
   Builder b("places");
-  Value x = b.parameter("x", kF32);
+  Expr x = b.parameter("x", kF32);
   b.locate("step/add", "model.cc", 12);
-  Value y = x + x;
+  Expr y = x + x;
   auto program = b.build(y);
   EXPECT_EQ(program->model_place(y.instr()->metadata), "model.cc:12");
   EXPECT_EQ(x.instr()->metadata, nullptr);

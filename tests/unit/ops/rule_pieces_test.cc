@@ -58,9 +58,10 @@ TEST_F(RuleFromText, Reads) {
             "ab,bc->ac | b: reduce(sum)");
   EXPECT_EQ(read("batch x, -> batch x", {"f32[8,4]", "f32[]"}, "f32[8,4]"), "ab,->ab");
   EXPECT_EQ(read("a b -> a, a b", {"f32[8,4]"}, "(f32[8], f32[8,4])"), "ab->a,ab");
-  EXPECT_EQ(read("a -> a b", {"f32[8]"}, "f32[8,5]"), "a->ab");
+  EXPECT_EQ(read("a -> a b", {"f32[8]"}, "f32[8,5]"), "a->a_");
   EXPECT_EQ(read("a ->", {"f32[8]"}, "f32[]"), "a-> | a: reduce(sum)");
-  EXPECT_EQ(read("-> a", {}, "f32[8]"), "->a");
+  EXPECT_EQ(read("-> a", {}, "f32[8]"), "->_");
+  EXPECT_EQ(read("a _ -> a _", {"f32[8,4]"}, "f32[8,2]"), "a_->a_");
 }
 
 TEST_F(RuleFromText, Refuses) {
@@ -71,6 +72,53 @@ TEST_F(RuleFromText, Refuses) {
             "error: the rule \"a -> a\" names 1 dimensions of f32[8,4]");
   EXPECT_EQ(read("a b -> b", {"f32[8,4]"}, "f32[8]"),
             "error: the rule \"a b -> b\": b has 4 elements in one tensor and 8 in f32[8]");
+}
+
+TEST_F(RuleFromText, RefusesDiagonalsAndTooManyNames) {
+  EXPECT_EQ(read("a a -> a", {"f32[8,8]"}, "f32[8]"),
+            "error: the rule \"a a -> a\" has a twice in one tensor");
+  EXPECT_EQ(read("_ _ -> a", {"f32[8,8]"}, "f32[8]"), "__->_");
+}
+
+TEST(CustomRule, OnesOwn) {
+  OpBench b;
+  Instr* call = b.make(Opcode::kCustomCall, {"f32[8,4]", "f32[4,6]"},
+                       b.attrs(CustomCallAttrs{.target = "mine"}), {}, "f32[8,6]");
+  EXPECT_FALSE(has_custom_rule(*call));
+  EXPECT_EQ(b.rule_of(*call).to_string(), "__,__->__");
+  set_custom_rule(b.context(), "mine", "a b, b c -> a c");
+  EXPECT_TRUE(has_custom_rule(*call));
+  EXPECT_EQ(b.rule_of(*call).to_string(), "ab,bc->ac | b: reduce(sum)");
+  set_custom_rule(b.context(), "mine", [](const Instr& i, Arena& arena) {
+    RuleBuilder r(i, arena);
+    r.parallel({0, kNone}, 0);
+    return r.build();
+  });
+  EXPECT_EQ(b.rule_of(*call).to_string(), "a_,__->a_");
+  // Of this context only, and of this target only.
+  OpBench other;
+  EXPECT_FALSE(
+      has_custom_rule(*other.make(Opcode::kCustomCall, {"f32[8,4]"},
+                                  other.attrs(CustomCallAttrs{.target = "mine"}), {}, "f32[8,6]")));
+  EXPECT_FALSE(
+      has_custom_rule(*b.make(Opcode::kCustomCall, {"f32[8]"},
+                              b.attrs(CustomCallAttrs{.target = "theirs"}), {}, "f32[8]")));
+}
+
+TEST(CustomRule, ThatDoesNotFitIsAnErrorAboutTheCall) {
+  OpBench b;
+  set_custom_rule(b.context(), "mine", "a b -> a");
+  Instr* call = b.make(Opcode::kCustomCall, {"f32[8]"}, b.attrs(CustomCallAttrs{.target = "mine"}),
+                       {}, "f32[8]");
+  call->name = "call";
+  try {
+    b.rule_of(*call);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message().find("call = f32[8] custom-call("), 0u) << e.message();
+    EXPECT_NE(e.message().find("names 2 dimensions of f32[8]"), std::string::npos) << e.message();
+    EXPECT_EQ(e.hint(), "one name for each dimension");
+  }
 }
 
 TEST(CustomRule, Targets) {

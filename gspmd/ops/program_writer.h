@@ -12,22 +12,22 @@
 namespace gspmd {
 
 // What the builders and values of one module share. Internal to builder*.cc.
-class Program {
+class ProgramWriter {
  public:
-  explicit Program(std::unique_ptr<Module> module)
+  explicit ProgramWriter(std::unique_ptr<Module> module)
       : owned_(std::move(module)), module_(owned_.get()) {}
 
   Module& module() { return *module_; }
   Context& context() { return module_->context(); }
 
   // Adds and verifies an instruction.
-  Value emit(Computation* c, Opcode opcode, Values operands, Attrs attrs, Shape stated,
-             absl::Span<Computation* const> called);
+  Expr emit(Computation* c, Opcode opcode, Exprs operands, Attrs attrs, Shape stated,
+            absl::Span<Computation* const> called);
   Computation* define(std::string_view name, absl::Span<const Shape> params,
                       const Builder::Body& body);
   Computation* reducer(Opcode opcode, ElementType type);
   void locate(const Metadata& metadata) { metadata_ = context().attrs(metadata); }
-  std::unique_ptr<Module> finish(Value result);
+  std::unique_ptr<Module> finish(Expr result);
 
  private:
   std::unique_ptr<Module> owned_;  // null once finished
