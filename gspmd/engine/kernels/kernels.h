@@ -67,6 +67,12 @@ Shape leaf_shape(Shape shape, int leaf);
 // The same values in another type, as `convert` has it; the same buffer where it is of that type.
 Buffer converted(const Buffer& from, ElementType to);
 
+// Edges of `value` (a scalar; negative ones cut away) and holes of it between elements, as `pad`.
+struct Padding {
+  absl::Span<const int64_t> low, high, interior;
+};
+Buffer padded(const Buffer& x, const Buffer& value, const Padding& padding);
+
 // An element type of a wide run: f64 for every float, c128 for every complex type.
 ElementType widened(ElementType type);
 

@@ -8,7 +8,8 @@
 
 namespace gspmd {
 
-std::optional<LaneProgram> LaneProgram::compile(const Computation& computation, bool wide) {
+std::optional<LaneProgram> LaneProgram::compile(const Computation& computation, bool wide,
+                                                const Instr* root) {
   LaneProgram p;
   p.wide_ = wide;
   std::vector<Leaves> args;
@@ -19,7 +20,8 @@ std::optional<LaneProgram> LaneProgram::compile(const Computation& computation, 
     p.params_.push_back(value);
     args.push_back({value});
   }
-  if (!p.add(computation, std::move(args), &p.results_)) return std::nullopt;
+  if (root == nullptr) root = computation.root();
+  if (!p.add(computation, std::move(args), root, &p.results_)) return std::nullopt;
   for (int& result : p.results_) {  // a parameter's memory may be overwritten by its reader
     if (p.values_[result].param < 0) continue;
     Step copy;
@@ -51,7 +53,8 @@ int LaneProgram::add_constant(const Literal& literal) {
   return value;
 }
 
-bool LaneProgram::add(const Computation& computation, std::vector<Leaves> args, Leaves* results) {
+bool LaneProgram::add(const Computation& computation, std::vector<Leaves> args, const Instr* root,
+                      Leaves* results) {
   absl::flat_hash_map<const Instr*, Leaves> values;
   for (size_t i = 0; i < args.size(); ++i) values[computation.params()[i]] = std::move(args[i]);
   for (const Instr* instr : computation.instrs()) {
@@ -61,8 +64,9 @@ bool LaneProgram::add(const Computation& computation, std::vector<Leaves> args, 
     Leaves out;
     if (!add_instr(*instr, operands, &out)) return false;
     values[instr] = std::move(out);
+    if (instr == root) break;
   }
-  *results = values.at(computation.root());
+  *results = values.at(root);
   return true;
 }
 
@@ -81,7 +85,7 @@ bool LaneProgram::add_instr(const Instr& instr, const std::vector<Leaves>& opera
       return true;
     case Opcode::kCall:
     case Opcode::kFusion:
-      return add(*instr.called[0], operands, out);
+      return add(*instr.called[0], operands, instr.called[0]->root(), out);
     default:
       return instr.shape.is_scalar() && add_operator(instr, operands, out);
   }

@@ -15,7 +15,9 @@ namespace gspmd {
 class LaneProgram {
  public:
   // Nothing where it has an operator that is not element-wise. A wide run's floats are f64.
-  static std::optional<LaneProgram> compile(const Computation& computation, bool wide);
+  // `root`: another instruction than the computation's root whose value is wanted.
+  static std::optional<LaneProgram> compile(const Computation& computation, bool wide,
+                                            const Instr* root = nullptr);
 
   int num_params() const { return static_cast<int>(params_.size()); }
   int num_results() const { return static_cast<int>(results_.size()); }
@@ -40,7 +42,8 @@ class LaneProgram {
   };
   using Leaves = std::vector<int>;
 
-  bool add(const Computation& computation, std::vector<Leaves> args, Leaves* results);
+  bool add(const Computation& computation, std::vector<Leaves> args, const Instr* root,
+           Leaves* results);
   bool add_instr(const Instr& instr, const std::vector<Leaves>& operands, Leaves* out);
   bool add_operator(const Instr& instr, const std::vector<Leaves>& operands, Leaves* out);
   int add_constant(const Literal& literal);

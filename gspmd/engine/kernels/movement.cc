@@ -1,7 +1,5 @@
 // broadcast, transpose, slice, reverse, concatenate, pad, reshape, bitcast, iota.
 
-#include <fmt/format.h>
-
 #include <complex>
 #include <numeric>
 
@@ -108,14 +106,12 @@ GSPMD_KERNEL(concatenate_kernel) {
   return {std::move(result)};
 }
 
-GSPMD_KERNEL(pad_kernel) {
-  Buffer &x = operands[0], &value = operands[1];
-  const auto& a = instr.attrs<PadAttrs>();
+Buffer padded(const Buffer& x, const Buffer& value, const Padding& p) {
   DimVector x_strides = strides_of(x.dims()), sizes;
   for (int d = 0; d < x.rank(); ++d) {
-    int64_t n = x.dims()[d];
-    sizes.push_back(a.low[d] + n + a.high[d] + std::max<int64_t>(n - 1, 0) * a.interior[d]);
-    if (sizes[d] < 0) refuse_to_run(instr, fmt::format("dimension {} would be {}", d, sizes[d]));
+    const int64_t n = x.dims()[d];
+    sizes.push_back(p.low[d] + n + p.high[d] + std::max<int64_t>(n - 1, 0) * p.interior[d]);
+    GSPMD_CHECK(sizes[d] >= 0, "padding to a negative size");
   }
   Buffer result(x.type(), sizes);
   DimVector strides = strides_of(sizes);
@@ -124,15 +120,20 @@ GSPMD_KERNEL(pad_kernel) {
   CopyDims dims;
   int64_t from = 0, to = 0;
   for (int d = 0; d < x.rank(); ++d) {
-    const int64_t step = a.interior[d] + 1;
-    const Kept kept = kept_of(x.dims()[d], a.low[d], step, sizes[d]);
-    if (kept.begin >= kept.end) return {std::move(result)};
+    const int64_t step = p.interior[d] + 1;
+    const Kept kept = kept_of(x.dims()[d], p.low[d], step, sizes[d]);
+    if (kept.begin >= kept.end) return result;
     from += kept.begin * x_strides[d];
-    to += (a.low[d] + kept.begin * step) * strides[d];
+    to += (p.low[d] + kept.begin * step) * strides[d];
     dims.push_back({kept.end - kept.begin, x_strides[d], step * strides[d]});
   }
   copy_strided(width, dims, x.raw() + from * width, result.mutable_raw() + to * width);
-  return {std::move(result)};
+  return result;
+}
+
+GSPMD_KERNEL(pad_kernel) {
+  const auto& a = instr.attrs<PadAttrs>();
+  return {padded(operands[0], operands[1], {a.low.span(), a.high.span(), a.interior.span()})};
 }
 
 GSPMD_KERNEL(reshape_kernel) {

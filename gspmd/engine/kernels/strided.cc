@@ -13,22 +13,6 @@ struct Bytes16 {
   uint64_t low, high;
 };
 
-// Drops dimensions of one element and joins those that are one on both sides.
-CopyDims simplified(const CopyDims& dims) {
-  CopyDims out;
-  for (const CopyDim& d : dims) {
-    if (d.size == 1) continue;
-    bool joins =
-        !out.empty() && out.back().from == d.from * d.size && out.back().to == d.to * d.size;
-    if (joins) {
-      out.back() = {out.back().size * d.size, d.from, d.to};
-    } else {
-      out.push_back(d);
-    }
-  }
-  return out;
-}
-
 template <typename T>
 void copy_row(const CopyDim& d, const T* from, T* to) {
   if (d.to == 1 && d.from == 1) {
@@ -59,7 +43,12 @@ template <typename T>
 void copy_all(const CopyDims& dims, const std::byte* from_bytes, std::byte* to_bytes) {
   const auto* from = reinterpret_cast<const T*>(from_bytes);
   auto* to = reinterpret_cast<T*>(to_bytes);
-  const size_t inner = dims.size() >= 2 ? 2 : dims.size();
+  if (dims.empty()) {
+    *to = *from;
+    return;
+  }
+  if (dims.size() == 1) return copy_row(dims[0], from, to);
+  const size_t inner = 2;
   DimVector sizes, strides[2];
   for (const CopyDim& d : absl::MakeConstSpan(dims).subspan(0, dims.size() - inner)) {
     sizes.push_back(d.size);
@@ -69,11 +58,8 @@ void copy_all(const CopyDims& dims, const std::byte* from_bytes, std::byte* to_b
   for_each_offset<2>(sizes, strides, [&](const int64_t(&at)[2]) {
     const T* f = from + at[0];
     T* t = to + at[1];
-    if (inner == 0) {
-      *t = *f;
-    } else if (inner == 1) {
-      copy_row(dims.back(), f, t);
-    } else if (const CopyDim& outer = dims[dims.size() - 2]; dims.back().from > 1) {
+    const CopyDim& outer = dims[dims.size() - 2];
+    if (dims.back().from > 1) {
       copy_tiled(outer, dims.back(), f, t);
     } else {
       for (int64_t i = 0; i < outer.size; ++i) {
@@ -97,26 +83,46 @@ void bring_contiguous_inward(CopyDims* dims) {
 
 }  // namespace
 
-void copy_strided(int width, CopyDims dims, const std::byte* from, std::byte* to) {
+CopyDims simplified(const CopyDims& dims) {
+  CopyDims out;
   for (const CopyDim& d : dims) {
-    if (d.size == 0) return;
+    if (d.size == 1) continue;
+    bool joins =
+        !out.empty() && out.back().from == d.from * d.size && out.back().to == d.to * d.size;
+    if (joins) {
+      out.back() = {out.back().size * d.size, d.from, d.to};
+    } else {
+      out.push_back(d);
+    }
   }
-  dims = simplified(dims);
-  bring_contiguous_inward(&dims);
-  switch (width) {
+  return out;
+}
+
+CopyPlan::CopyPlan(int width, CopyDims dims) : width_(width), dims_(simplified(dims)) {
+  for (const CopyDim& d : dims_) empty_ = empty_ || d.size == 0;
+  bring_contiguous_inward(&dims_);
+}
+
+void CopyPlan::operator()(const std::byte* from, std::byte* to) const {
+  if (empty_) return;
+  switch (width_) {
     case 1:
-      return copy_all<uint8_t>(dims, from, to);
+      return copy_all<uint8_t>(dims_, from, to);
     case 2:
-      return copy_all<uint16_t>(dims, from, to);
+      return copy_all<uint16_t>(dims_, from, to);
     case 4:
-      return copy_all<uint32_t>(dims, from, to);
+      return copy_all<uint32_t>(dims_, from, to);
     case 8:
-      return copy_all<uint64_t>(dims, from, to);
+      return copy_all<uint64_t>(dims_, from, to);
     case 16:
-      return copy_all<Bytes16>(dims, from, to);
+      return copy_all<Bytes16>(dims_, from, to);
     default:
       GSPMD_CHECK(false, "no element is so wide");
   }
+}
+
+void copy_strided(int width, CopyDims dims, const std::byte* from, std::byte* to) {
+  CopyPlan(width, std::move(dims))(from, to);
 }
 
 void fill(int width, const std::byte* value, int64_t n, std::byte* to) {

@@ -19,6 +19,21 @@ using CopyDims = absl::InlinedVector<CopyDim, 6>;
 // `from` and `to` point at the elements of index 0 and do not overlap.
 void copy_strided(int width, CopyDims dims, const std::byte* from, std::byte* to);
 
+// The same, prepared once for many places.
+class CopyPlan {
+ public:
+  CopyPlan(int width, CopyDims dims);
+  void operator()(const std::byte* from, std::byte* to) const;
+
+ private:
+  int width_;
+  bool empty_ = false;
+  CopyDims dims_;
+};
+
+// Drops dimensions of one element and joins those that are one on both sides.
+CopyDims simplified(const CopyDims& dims);
+
 // Fills n elements with the one at `value`.
 void fill(int width, const std::byte* value, int64_t n, std::byte* to);
 

@@ -80,16 +80,34 @@ Kernel movement_of(Opcode op) {
   switch (op) {
     case Opcode::kIota:
       return iota_kernel;
+    case Opcode::kBitcast:
+      return bitcast_kernel;
+    case Opcode::kBitcastConvert:
+      return bitcast_convert_kernel;
     case Opcode::kBroadcast:
       return broadcast_kernel;
     case Opcode::kConcatenate:
       return concatenate_kernel;
+    case Opcode::kDynamicReshape:
+      return dynamic_reshape_kernel;
+    case Opcode::kDynamicSlice:
+      return dynamic_slice_kernel;
+    case Opcode::kDynamicUpdateSlice:
+      return dynamic_update_slice_kernel;
+    case Opcode::kGather:
+      return gather_kernel;
+    case Opcode::kGetDimensionSize:
+      return get_dimension_size_kernel;
     case Opcode::kPad:
       return pad_kernel;
     case Opcode::kReshape:
       return reshape_kernel;
     case Opcode::kReverse:
       return reverse_kernel;
+    case Opcode::kScatter:
+      return scatter_kernel;
+    case Opcode::kSetDimensionSize:
+      return set_dimension_size_kernel;
     case Opcode::kSlice:
       return slice_kernel;
     case Opcode::kTranspose:
@@ -101,6 +119,36 @@ Kernel movement_of(Opcode op) {
 
 Kernel computing_of(Opcode op) {
   switch (op) {
+    case Opcode::kBatchNormGrad:
+      return batch_norm_grad_kernel;
+    case Opcode::kBatchNormInference:
+      return batch_norm_inference_kernel;
+    case Opcode::kBatchNormTraining:
+      return batch_norm_training_kernel;
+    case Opcode::kCholesky:
+      return cholesky_kernel;
+    case Opcode::kConvolution:
+      return convolution_kernel;
+    case Opcode::kFft:
+      return fft_kernel;
+    case Opcode::kRaggedDot:
+      return ragged_dot_kernel;
+    case Opcode::kReduceWindow:
+      return reduce_window_kernel;
+    case Opcode::kRngBitGenerator:
+      return rng_bit_generator_kernel;
+    case Opcode::kScaledDot:
+      return scaled_dot_kernel;
+    case Opcode::kScan:
+      return scan_kernel;
+    case Opcode::kSelectAndScatter:
+      return select_and_scatter_kernel;
+    case Opcode::kSort:
+      return sort_kernel;
+    case Opcode::kTopK:
+      return topk_kernel;
+    case Opcode::kTriangularSolve:
+      return triangular_solve_kernel;
     case Opcode::kReduce:
       return reduce_kernel;
     case Opcode::kDot:

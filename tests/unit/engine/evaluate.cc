@@ -81,8 +81,9 @@ std::vector<Buffer> evaluate(const std::string& text, bool wide, Backend* backen
 
 std::vector<Buffer> evaluate_expression(const std::string& expression,
                                         const std::string& computations, bool wide) {
-  return evaluate(
-      "HloModule m\n\n" + computations + "\nENTRY e {\n  ROOT r = " + expression + "\n}\n", wide);
+  const bool is_body = expression.find("ROOT ") != std::string::npos;
+  const std::string body = is_body ? expression : "ROOT r = " + expression;
+  return evaluate("HloModule m\n\n" + computations + "\nENTRY e {\n  " + body + "\n}\n", wide);
 }
 
 std::string difference(const Buffer& actual, const Buffer& expected) {

@@ -12,7 +12,8 @@ namespace gspmd::test {
 std::vector<Buffer> evaluate(const std::string& text, bool wide = false,
                              Backend* backend = nullptr);
 
-// The results of one expression with nested operands, e.g. "f32[2] abs(f32[2] constant({-1, 2}))";
+// The results of one expression with nested operands, e.g. "f32[2] abs(f32[2] constant({-1, 2}))",
+// or of lines that end with the ROOT's (nested operands have no attributes);
 // `computations` stand before it.
 std::vector<Buffer> evaluate_expression(const std::string& expression,
                                         const std::string& computations = "", bool wide = false);
