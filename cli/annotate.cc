@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "gspmd/ir/frontend_attributes.h"
+#include "gspmd/ops/custom_call.h"
 #include "gspmd/sharding/iota.h"
 #include "gspmd/sharding/spelling_reader.h"
 
@@ -129,9 +130,35 @@ void annotate(const std::string& text, const NamedMesh& mesh, Module* m) {
   }
 }
 
+bool has_call(const Module& m, std::string_view target) {
+  for (const auto& c : m.computations()) {
+    for (const Instr* i : c->instrs()) {
+      const auto* a = i->attributes.get_if<CustomCallAttrs>();
+      if (a != nullptr && a->target == target) return true;
+    }
+  }
+  return false;
+}
+
+void add_custom_rule(const std::string& text, Module* m) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    throw UsageError(fmt::format("--custom-rule: '{}' has no '='", text),
+                     "write TARGET=a b, b c -> a c");
+  }
+  std::string target = text.substr(0, equals);
+  if (!has_call(*m, target)) {
+    throw UsageError(
+        fmt::format("--custom-rule: the program has no custom-call of target '{}'", target),
+        "use the text of custom_call_target");
+  }
+  set_custom_rule(m->context(), target, text.substr(equals + 1));
+}
+
 }  // namespace
 
 void annotate(const Options& o, Module* m) {
+  for (const std::string& text : o.custom_rules) add_custom_rule(text, m);
   NamedMesh mesh = read_mesh(o.mesh);
   for (const std::string& text : o.annotations) annotate(text, mesh, m);
   if (mesh.axes.empty() || o.num_partitions > 0 || m->attrs.num_partitions > 1) return;

@@ -40,6 +40,13 @@ void add_partitioning(CLI::App* command, Options* o) {
       ->take_all()
       ->allow_extra_args(false);
   command
+      ->add_option(
+          "--custom-rule", o->custom_rules,
+          "how custom-calls of a target may be split: 'my_dot=a b, b c -> a c', a name for "
+          "each dimension, _ for one that is not split; repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
+  command
       ->add_option("--allow-propagation-to", o->propagation_to,
                    "let completion choose shardings of entry parameters, results or both")
       ->delimiter(',')

@@ -34,6 +34,7 @@ struct Options {
   int64_t num_partitions = 0;               // 0 = from the header, else from the mesh
   std::string mesh;                         // "x=2,y=4"
   std::vector<std::string> annotations;     // "NAME={devices=[2,4]<=[8]}"
+  std::vector<std::string> custom_rules;    // "TARGET=a b, b c -> a c"
   std::vector<std::string> propagation_to;  // "parameters", "output"
   std::string stop_after;
   std::string dump_dir;

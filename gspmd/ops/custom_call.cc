@@ -55,21 +55,27 @@ struct CustomRules {
   std::map<std::string, CustomRule, std::less<>> by_target;
 };
 
-CustomRule find_rule(const Instr& call) {
-  std::string_view target = call.attrs<CustomCallAttrs>().target;
+const CustomRule* given_rule(const Instr& call) {
   const auto& given = call.parent->module().context().extension<CustomRules>().by_target;
-  if (auto at = given.find(target); at != given.end()) return at->second;
+  auto at = given.find(call.attrs<CustomCallAttrs>().target);
+  return at == given.end() ? nullptr : &at->second;
+}
+
+RuleFunction known_rule(const Instr& call) {
   for (const Target& t : kTargets) {
-    if (t.name == target) return t.rule;
+    if (t.name == call.attrs<CustomCallAttrs>().target) return t.rule;
   }
   return nullptr;
 }
 
 const Rule* rule(const Instr& call, Arena& arena) {
-  CustomRule known = find_rule(call);
-  if (known == nullptr) return opaque(call, arena);
+  const CustomRule* given = given_rule(call);
+  if (given == nullptr) {
+    RuleFunction known = known_rule(call);
+    return known == nullptr ? opaque(call, arena) : known(call, arena);
+  }
   try {
-    return known(call, arena);
+    return (*given)(call, arena);
   } catch (const Error& e) {
     throw error_at(call.parent->module(), call, e.message(), e.hint(), e.code());
   }
@@ -120,7 +126,13 @@ void set_custom_rule(Context& context, std::string_view target, std::string text
   });
 }
 
-bool has_custom_rule(const Instr& call) { return find_rule(call) != nullptr; }
+bool has_custom_rule(const Instr& call) {
+  return given_rule(call) != nullptr || known_rule(call) != nullptr;
+}
+
+bool bears_padding(const Instr& call) {
+  return given_rule(call) == nullptr && known_rule(call) != nullptr;
+}
 
 bool is_annotation_target(std::string_view target) {
   return target == "Sharding" || target == "xla.sdy.FuncResultSharding";

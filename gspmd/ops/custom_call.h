@@ -27,6 +27,10 @@ void set_custom_rule(Context& context, std::string_view target, std::string text
 // Whether somebody knows a rule of this custom-call's target.
 bool has_custom_rule(const Instr& call);
 
+// Whether the calls of a target take padded shards: those known from the start do, as their
+// elements (TopK: rows) do not look at each other. One's own rules split evenly only.
+bool bears_padding(const Instr& call);
+
 // Reads "a b, b c -> a c": one name (letter or word) for each dimension of each operand and result
 // (tuples: of each leaf), `_` for one that may not be split. Names that only operands have are
 // summed over: each shard's result is a partial sum. Names that only results have are not split: a

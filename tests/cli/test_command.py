@@ -126,6 +126,26 @@ def test_annotate(program, annotation):
     assert "sharding={devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}" in w or "'y'" in w
 
 
+def test_custom_rule(tmp_path):
+    path = tmp_path / "in.hlo"
+    path.write_text("""HloModule m, num_partitions=8
+ENTRY e {
+  x = f32[16,8] parameter(0), sharding={devices=[8,1]<=[8]}
+  ROOT y = f32[16,8] custom-call(x), custom_call_target="mine", sharding={devices=[8,1]<=[8]}
+}
+""")
+    whole = gspmd("partition", path)
+    assert "custom-call(all-gather" in whole.stdout, whole.stderr
+    split = gspmd("partition", path, "--custom-rule", "mine=a _ -> a _")
+    assert split.returncode == 0, split.stderr
+    assert "y = f32[2,8]{1,0} custom-call(x)" in split.stdout
+    wrong = gspmd("partition", path, "--custom-rule", "mine=a -> a")
+    assert wrong.returncode == 1
+    assert 'in.hlo:4:8: error: y = f32[16,8] custom-call(x): the rule "a -> a"' in wrong.stderr
+    for bad in ("mine", "yours=a b -> a b"):
+        assert gspmd("partition", path, "--custom-rule", bad).returncode == 2
+
+
 def test_annotation_replaces_the_programs(tmp_path):
     path = tmp_path / "in.hlo"
     sdy = 'frontend_attributes={xla.sdy.sharding="#sdy.sharding<@m, [{}, {\\"a\\"}]>"}'

@@ -2,7 +2,7 @@
 
 namespace gspmd {
 
-extern const Handler kConcatenateHandler, kConstantHandler, kConvolutionHandler,
+extern const Handler kConcatenateHandler, kConstantHandler, kConvolutionHandler, kCustomCallHandler,
     kDynamicSliceHandler, kDynamicUpdateSliceHandler, kGatherHandler, kIotaHandler, kPadHandler,
     kReduceHandler, kReduceWindowHandler, kReverseHandler, kScatterHandler,
     kSelectAndScatterHandler, kSliceHandler;
@@ -15,6 +15,8 @@ const Handler* handler_of(const Instr& instr) {
       return &kConstantHandler;
     case Opcode::kConvolution:
       return &kConvolutionHandler;
+    case Opcode::kCustomCall:
+      return &kCustomCallHandler;
     case Opcode::kDynamicSlice:
       return &kDynamicSliceHandler;
     case Opcode::kDynamicUpdateSlice:
