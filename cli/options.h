@@ -79,7 +79,9 @@ struct Command {
 // One function for each command, in a file of its own; main.cc lists them.
 Command add_convert(CLI::App* app);
 Command add_stats(CLI::App* app);
+Command add_check(CLI::App* app);
 Command add_partition(CLI::App* app);
 Command add_propagate(CLI::App* app);
+Command add_run(CLI::App* app);
 
 }  // namespace gspmd::cli
