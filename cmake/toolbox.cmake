@@ -38,7 +38,8 @@ endif()
 
 function(gspmd_warnings target)
   # Fields left out of a designated initializer are meant to have their defaults.
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers)
+  # g++ 12 sees uninitialised members in copies of absl::InlinedVector where there are none.
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers -Wno-maybe-uninitialized)
   if(GSPMD_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
