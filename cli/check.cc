@@ -12,19 +12,27 @@ namespace gspmd::cli {
 Command add_check(CLI::App* app) {
   auto o = std::make_shared<Options>();
   auto all = std::make_shared<bool>(false);
-  CLI::App* command = app->add_subcommand("check", "Partition, run on one device and on N virtual ones, and compare");
+  CLI::App* command = app->add_subcommand(
+      "check", "Partition, run on one device and on N virtual ones, and compare");
   add_input(command, o.get());
   add_partitioning(command, o.get());
   add_execution(command, o.get());
   command->add_flag("--all", *all, "a line for every result, not only for those that differ");
-  command->footer("Example:\n  gspmd check model.hlo --seed 7\nExit code 0 only where all results agree.");
+  command->footer(
+      "Example:\n  gspmd check model.hlo --seed 7\nExit code 0 only where all results agree.");
   return {command, [o, all] {
             Phases phases;
             auto original = read_program(*o, &phases);
             annotate(*o, original.get());
             Compiled c = compile(*o, &phases);
             int64_t n = c.module->attrs.num_partitions;
-            CheckInput in{*original, *c.module, c.parameter_shardings, c.result_shardings, manual_boundaries(*original, n), o->seed, {}};
+            CheckInput in{*original,
+                          *c.module,
+                          c.parameter_shardings,
+                          c.result_shardings,
+                          manual_boundaries(*original, n),
+                          o->seed,
+                          {}};
             in.inputs = read_inputs(*o, *original);
             RunOptions run;
             run.num_devices = n;

@@ -8,7 +8,8 @@
 
 namespace gspmd::cli {
 
-// The files of --inputs, one for each parameter leaf of the entry in order; empty where none are given. Throws Error.
+// The files of --inputs, one for each parameter leaf of the entry in order; empty where none are
+// given. Throws Error.
 std::vector<Buffer> read_inputs(const Options& o, const Module& m);
 
 }  // namespace gspmd::cli

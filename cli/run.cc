@@ -25,7 +25,8 @@ std::string summary(const Buffer& b) {
   if (n <= 8) return out + fmt::format("  {}", fmt::join(p, p + n, " "));
   double sum = 0;
   for (int64_t k = 0; k < n; ++k) sum += p[k];
-  return out + fmt::format("  min {:g}  mean {:g}  max {:g}", *std::min_element(p, p + n), sum / static_cast<double>(n), *std::max_element(p, p + n));
+  return out + fmt::format("  min {:g}  mean {:g}  max {:g}", *std::min_element(p, p + n),
+                           sum / static_cast<double>(n), *std::max_element(p, p + n));
 }
 
 void show(const std::vector<std::vector<Buffer>>& devices, const std::string& folder) {
@@ -40,7 +41,8 @@ void show(const std::vector<std::vector<Buffer>>& devices, const std::string& fo
   }
 }
 
-// A program that is per-device already (it has no annotations, or collectives) runs as it is; all else is partitioned first.
+// A program that is per-device already (it has no annotations, or collectives) runs as it is; all
+// else is partitioned first.
 bool is_partitioned(const Module& m) {
   for (const auto& c : m.computations()) {
     for (const Instr* i : c->instrs()) {
@@ -57,22 +59,28 @@ std::vector<Buffer> read_inputs(const Options& o, const Module& m) {
   if (o.inputs.empty()) return {};
   std::vector<Buffer> out;
   std::vector<Shape> leaves;
-  for (const Instr* p : m.entry()->params()) for_each_leaf(p->shape, [&](Shape s, int) { leaves.push_back(s); });
+  for (const Instr* p : m.entry()->params())
+    for_each_leaf(p->shape, [&](Shape s, int) { leaves.push_back(s); });
   if (o.inputs.size() != leaves.size()) {
-    throw Error(fmt::format("--inputs: {} files for {} parameters", o.inputs.size(), leaves.size()), "one for each, in order");
+    throw Error(fmt::format("--inputs: {} files for {} parameters", o.inputs.size(), leaves.size()),
+                "one for each, in order");
   }
-  for (size_t k = 0; k < leaves.size(); ++k) out.push_back(read_npy(o.inputs[k], leaves[k].type(), leaves[k].dims()));
+  for (size_t k = 0; k < leaves.size(); ++k)
+    out.push_back(read_npy(o.inputs[k], leaves[k].type(), leaves[k].dims()));
   return out;
 }
 
 Command add_run(CLI::App* app) {
   auto o = std::make_shared<Options>();
   auto folder = std::make_shared<std::string>();
-  CLI::App* command = app->add_subcommand("run", "Run on N virtual devices and print or save the results");
+  CLI::App* command =
+      app->add_subcommand("run", "Run on N virtual devices and print or save the results");
   add_input(command, o.get());
   add_partitioning(command, o.get());
   add_execution(command, o.get());
-  command->add_option("--outputs", *folder, "folder for the results, o<result>_d<device>.npy; otherwise a line each is printed");
+  command->add_option(
+      "--outputs", *folder,
+      "folder for the results, o<result>_d<device>.npy; otherwise a line each is printed");
   command->footer(
       "A program with annotations is partitioned first; a per-device program runs as it is.\n"
       "Example:\n  gspmd run model.hlo --num-partitions 8 --seed 3 --outputs results/");
@@ -90,11 +98,13 @@ Command add_run(CLI::App* app) {
               c = partition(std::move(module), compile_options(*o));
             }
             RunOptions run_options;
-            run_options.num_devices = std::max<int64_t>({1, c.module->attrs.num_partitions, c.module->attrs.replica_count});
+            run_options.num_devices = std::max<int64_t>(
+                {1, c.module->attrs.num_partitions, c.module->attrs.replica_count});
             run_options.threads = o->threads;
             std::vector<std::vector<Buffer>> leaves(static_cast<size_t>(run_options.num_devices));
             for (size_t k = 0; k < inputs.size(); ++k) {
-              std::vector<Buffer> blocks = ready ? std::vector<Buffer>(leaves.size(), inputs[k]) : blocks_of(inputs[k], c.parameter_shardings[k]);
+              std::vector<Buffer> blocks = ready ? std::vector<Buffer>(leaves.size(), inputs[k])
+                                                 : blocks_of(inputs[k], c.parameter_shardings[k]);
               for (size_t d = 0; d < leaves.size(); ++d) leaves[d].push_back(blocks[d]);
             }
             std::vector<std::vector<Value>> arguments;

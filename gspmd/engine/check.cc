@@ -25,22 +25,31 @@ Value value_of(Shape s, absl::Span<const Buffer> leaves, size_t* at) {
 int significand_bits(ElementType t) {
   switch (t) {
     case ElementType::kF64:
-    case ElementType::kC128: return 53;
+    case ElementType::kC128:
+      return 53;
     case ElementType::kF32:
-    case ElementType::kC64: return 24;
-    case ElementType::kF16: return 11;
-    case ElementType::kBF16: return 8;
+    case ElementType::kC64:
+      return 24;
+    case ElementType::kF16:
+      return 11;
+    case ElementType::kBF16:
+      return 8;
     case ElementType::kF8E4M3FN:
     case ElementType::kF8E4M3:
     case ElementType::kF8E4M3FNUZ:
     case ElementType::kF8E4M3B11FNUZ:
-    case ElementType::kF6E2M3FN: return 4;
+    case ElementType::kF6E2M3FN:
+      return 4;
     case ElementType::kF8E5M2:
     case ElementType::kF8E5M2FNUZ:
-    case ElementType::kF6E3M2FN: return 3;
-    case ElementType::kF8E3M4: return 5;
-    case ElementType::kF4E2M1FN: return 2;
-    default: return 1;
+    case ElementType::kF6E3M2FN:
+      return 3;
+    case ElementType::kF8E3M4:
+      return 5;
+    case ElementType::kF4E2M1FN:
+      return 2;
+    default:
+      return 1;
   }
 }
 
@@ -63,8 +72,10 @@ bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::i
 
 class Comparison {
  public:
-  Comparison(const Buffer& one, const Buffer& wide, const Buffer& many, ResultCheck* out) : out_(*out) {
-    out_.exact = one.bytes() == many.bytes() && std::memcmp(one.raw(), many.raw(), static_cast<size_t>(one.bytes())) == 0;
+  Comparison(const Buffer& one, const Buffer& wide, const Buffer& many, ResultCheck* out)
+      : out_(*out) {
+    out_.exact = one.bytes() == many.bytes() &&
+                 std::memcmp(one.raw(), many.raw(), static_cast<size_t>(one.bytes())) == 0;
     if (out_.exact) return;
     if (is_float(one.type()) || is_complex(one.type())) {
       floats(one.type(), numbers(one), numbers(wide), numbers(many));
@@ -74,7 +85,8 @@ class Comparison {
   }
 
  private:
-  void floats(ElementType t, const std::vector<double>& one, const std::vector<double>& wide, const std::vector<double>& many) {
+  void floats(ElementType t, const std::vector<double>& one, const std::vector<double>& wide,
+              const std::vector<double>& many) {
     double rounding = 0;  // of the one-device run
     for (size_t k = 0; k < one.size(); ++k) {
       double d = std::abs(one[k] - wide[k]);
@@ -105,7 +117,9 @@ class Comparison {
       bool same = std::memcmp(got, one.raw() + k * static_cast<int64_t>(bytes), bytes) == 0 ||
                   std::memcmp(got, wide.raw() + k * static_cast<int64_t>(bytes), bytes) == 0;
       if (same) continue;
-      if (out_.agrees) note(static_cast<size_t>(k), 1, 0, number(got, bytes), number(one.raw() + k * static_cast<int64_t>(bytes), bytes));
+      if (out_.agrees)
+        note(static_cast<size_t>(k), 1, 0, number(got, bytes),
+             number(one.raw() + k * static_cast<int64_t>(bytes), bytes));
       out_.agrees = false;
     }
   }
@@ -125,7 +139,8 @@ class Checker {
   Checker(const CheckInput& in, const RunOptions& o) : in_(in), o_(o) {}
 
   CheckReport run() {
-    std::vector<Buffer> inputs = in_.inputs.empty() ? make_inputs(in_.original, in_.seed) : in_.inputs;
+    std::vector<Buffer> inputs =
+        in_.inputs.empty() ? make_inputs(in_.original, in_.seed) : in_.inputs;
     GSPMD_CHECK(inputs.size() == in_.parameters.size(), "as many inputs as parameter leaves");
     std::vector<Buffer> one = reference(inputs, false), wide = reference(inputs, true);
     std::vector<std::vector<Buffer>> many = partitioned(inputs);
@@ -148,7 +163,8 @@ class Checker {
   }
 
  private:
-  // The original program. With manual regions every device of the mesh runs it, holding whole values outside of them.
+  // The original program. With manual regions every device of the mesh runs it, holding whole
+  // values outside of them.
   std::vector<Buffer> reference(const std::vector<Buffer>& inputs, bool wide) {
     Program program(in_.original);
     for (const auto& [i, b] : in_.boundaries) program.boundaries.emplace(i, b);
@@ -159,7 +175,8 @@ class Checker {
     if (wide) {
       for (Buffer& b : leaves) b = widen(b);
     }
-    std::vector<std::vector<Value>> arguments(static_cast<size_t>(o.num_devices), arguments_of(in_.original, leaves));
+    std::vector<std::vector<Value>> arguments(static_cast<size_t>(o.num_devices),
+                                              arguments_of(in_.original, leaves));
     std::vector<Value> results = gspmd::run(program, std::move(arguments), o);
     std::vector<Buffer> out;
     flatten(results[0], &out);
@@ -216,19 +233,24 @@ std::string CheckReport::to_text(bool all) const {
     if (r.agrees && !all) continue;
     out += fmt::format("result {} {} {}: ", k, to_string(r.shape), to_string(r.sharding));
     if (r.differing_replica >= 0) {
-      out += fmt::format("DIFFERS: device {} does not hold what its replicas hold\n", r.differing_replica);
+      out += fmt::format("DIFFERS: device {} does not hold what its replicas hold\n",
+                         r.differing_replica);
     } else if (r.exact) {
       out += "equal bit for bit\n";
     } else {
-      out += fmt::format("{} at element {}: {} for {} (off by {:.3g}, allowed {:.3g})\n", r.agrees ? "agrees, worst" : "DIFFERS", r.worst_element,
-                         r.got, r.expected, r.worst, r.allowed);
+      out += fmt::format("{} at element {}: {} for {} (off by {:.3g}, allowed {:.3g})\n",
+                         r.agrees ? "agrees, worst" : "DIFFERS", r.worst_element, r.got, r.expected,
+                         r.worst, r.allowed);
     }
   }
-  out += wrong == 0 ? fmt::format("agrees: {} results, {} of them bit for bit", results.size(), exact)
-                    : fmt::format("DIFFERS: {} of {} results", wrong, results.size());
+  out += wrong == 0
+             ? fmt::format("agrees: {} results, {} of them bit for bit", results.size(), exact)
+             : fmt::format("DIFFERS: {} of {} results", wrong, results.size());
   return out;
 }
 
-CheckReport check(const CheckInput& input, const RunOptions& options) { return Checker(input, options).run(); }
+CheckReport check(const CheckInput& input, const RunOptions& options) {
+  return Checker(input, options).run();
+}
 
 }  // namespace gspmd

@@ -26,23 +26,26 @@ struct ResultCheck {
 struct CheckReport {
   std::vector<ResultCheck> results;
   bool agrees() const;
-  std::string to_text(bool all) const;  // one line a result that differs (or every one), then the sum
+  std::string to_text(
+      bool all) const;  // one line a result that differs (or every one), then the sum
 };
 
 struct CheckInput {
-  const Module& original;     // verified; not changed by the partitioner
+  const Module& original;  // verified; not changed by the partitioner
   const Module& partitioned;
   std::vector<Sharding> parameters, results;  // of the leaves, as the partitioner laid them out
-  // Entries and exits of manual regions in the original; where there are any, the reference runs on all devices.
+  // Entries and exits of manual regions in the original; where there are any, the reference runs on
+  // all devices.
   std::vector<std::pair<const Instr*, ManualBoundary>> boundaries;
   uint64_t seed = 0;
   std::vector<Buffer> inputs;  // global, one for each parameter leaf; empty: made from the seed
 };
 
-// Runs the original on one device (in its own types and with every float as f64) and the partitioned program on N, on the same
-// inputs, padding poisoned. An element agrees where it equals the one-device result bit for bit, or
-// |N - ref64| <= 4 * max over the array of |1 - ref64| + 2 ulp of the result's type at ref64; integers and pred must be equal
-// to the one-device or the 64-bit result. Replicas must agree bit for bit.
+// Runs the original on one device (in its own types and with every float as f64) and the
+// partitioned program on N, on the same inputs, padding poisoned. An element agrees where it equals
+// the one-device result bit for bit, or |N - ref64| <= 4 * max over the array of |1 - ref64| + 2
+// ulp of the result's type at ref64; integers and pred must be equal to the one-device or the
+// 64-bit result. Replicas must agree bit for bit.
 CheckReport check(const CheckInput& input, const RunOptions& options);
 
 // Leaves of a value, depth first.

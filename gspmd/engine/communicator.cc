@@ -29,7 +29,8 @@ Groups connected(const std::vector<std::pair<int64_t, int64_t>>& pairs, int64_t 
     return x;
   };
   for (auto [a, b] : pairs) {
-    if (a < 0 || b < 0 || a >= n || b >= n) throw Error("source_target_pairs name a device that does not exist");
+    if (a < 0 || b < 0 || a >= n || b >= n)
+      throw Error("source_target_pairs name a device that does not exist");
     parent[find(a)] = find(b);
   }
   Groups groups;
@@ -48,7 +49,8 @@ Groups all_in_one(int64_t n) {
   return {all};
 }
 
-// Without a channel, ids are replicas, and every partition talks to itself only (there is one replica).
+// Without a channel, ids are replicas, and every partition talks to itself only (there is one
+// replica).
 Groups each_alone(int64_t n) {
   Groups groups;
   for (int64_t d = 0; d < n; ++d) groups.push_back({d});
@@ -59,7 +61,8 @@ Groups groups_of(const Instr& i, int64_t n) {
   if (const auto* p = i.attributes.get_if<PermuteAttrs>()) return connected(pairs_of(*p), n);
   const auto* a = i.attributes.get_if<CollectiveAttrs>();
   if (a == nullptr) return all_in_one(n);  // the exit of a manual region
-  bool of_partitions = a->use_global_device_ids || i.opcode == Opcode::kAllToAll || i.opcode == Opcode::kCollectiveBroadcast ||
+  bool of_partitions = a->use_global_device_ids || i.opcode == Opcode::kAllToAll ||
+                       i.opcode == Opcode::kCollectiveBroadcast ||
                        i.opcode == Opcode::kRaggedAllToAll;
   if (a->channel_id == 0) return each_alone(n);
   if (!of_partitions) return all_in_one(n);  // one replica, all partitions
@@ -80,7 +83,8 @@ Groups groups_of(const Instr& i, int64_t n) {
 
 class MemoryCommunicator : public Communicator {
  public:
-  MemoryCommunicator(const Program& program, int64_t n, bool wide) : program_(program), n_(n), wide_(wide) {}
+  MemoryCommunicator(const Program& program, int64_t n, bool wide)
+      : program_(program), n_(n), wide_(wide) {}
 
   std::vector<Delivery> contribute(Contribution c) override {
     std::vector<Contribution> complete;
@@ -103,7 +107,8 @@ class MemoryCommunicator : public Communicator {
     });
     std::vector<Value> results = exchange(program_, i, *members, std::move(complete), wide_);
     std::vector<Delivery> out;
-    for (size_t k = 0; k < results.size(); ++k) out.push_back({(*members)[k], std::move(results[k])});
+    for (size_t k = 0; k < results.size(); ++k)
+      out.push_back({(*members)[k], std::move(results[k])});
     return out;
   }
 
@@ -158,7 +163,8 @@ class MemoryCommunicator : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_memory_communicator(const Program& program, int64_t num_devices, bool wide) {
+std::unique_ptr<Communicator> make_memory_communicator(const Program& program, int64_t num_devices,
+                                                       bool wide) {
   return std::make_unique<MemoryCommunicator>(program, num_devices, wide);
 }
 

@@ -25,22 +25,26 @@ struct Delivery {
   Value result;
 };
 
-// Where devices meet. Never blocks: a contribution either completes its group, and everybody's results come back, or waits.
+// Where devices meet. Never blocks: a contribution either completes its group, and everybody's
+// results come back, or waits.
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  // Deliveries of the group that this contribution completes; empty while others are awaited. Throws Error.
+  // Deliveries of the group that this contribution completes; empty while others are awaited.
+  // Throws Error.
   virtual std::vector<Delivery> contribute(Contribution c) = 0;
   // Instructions at which devices still wait, for the report of a deadlock.
   virtual std::vector<const Instr*> waiting() const = 0;
 };
 
 // Devices of one process. Thread-safe.
-std::unique_ptr<Communicator> make_memory_communicator(const Program& program, int64_t num_devices, bool wide);
+std::unique_ptr<Communicator> make_memory_communicator(const Program& program, int64_t num_devices,
+                                                       bool wide);
 
-// The results of a complete group, in the order of `members`; contributions are in the same order. Deterministic: reductions
-// run in the order of the group.
-std::vector<Value> exchange(const Program& program, const Instr& i, absl::Span<const int64_t> members,
+// The results of a complete group, in the order of `members`; contributions are in the same order.
+// Deterministic: reductions run in the order of the group.
+std::vector<Value> exchange(const Program& program, const Instr& i,
+                            absl::Span<const int64_t> members,
                             std::vector<Contribution> contributions, bool wide);
 
 }  // namespace gspmd

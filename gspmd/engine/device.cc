@@ -14,11 +14,14 @@ namespace {
 bool is_identity_call(const Instr& i) {
   if (i.opcode != Opcode::kCustomCall) return false;
   std::string_view t = i.attrs<CustomCallAttrs>().target;
-  return is_annotation_target(t) || t == "SPMDFullToShardShape" || t == "SPMDShardToFullShape" || t == "annotate_device_placement" ||
-         t == "MoveToHost" || t == "MoveToDevice" || t == "xla.sdy.PropagationBarrier" || t == "LayoutConstraint";
+  return is_annotation_target(t) || t == "SPMDFullToShardShape" || t == "SPMDShardToFullShape" ||
+         t == "annotate_device_placement" || t == "MoveToHost" || t == "MoveToDevice" ||
+         t == "xla.sdy.PropagationBarrier" || t == "LayoutConstraint";
 }
 
-bool is_token_operator(Opcode op) { return op == Opcode::kAfterAll || op == Opcode::kAddDependency; }
+bool is_token_operator(Opcode op) {
+  return op == Opcode::kAfterAll || op == Opcode::kAddDependency;
+}
 
 Buffer scalar_u32(uint32_t v) {
   Buffer b(ElementType::kU32, {});
@@ -41,7 +44,8 @@ Program::Program(const Module& module) : module_(module), positions_(module.num_
       if (instrs[k]->opcode == Opcode::kConstant && instrs[k]->shape.is_array()) {
         const Literal& literal = *instrs[k]->attrs<ConstantAttrs>().literal;
         if (literal.elided) {
-          throw error_at(module, *instrs[k], "the constant's values are elided ({...}): the program can not be run",
+          throw error_at(module, *instrs[k],
+                         "the constant's values are elided ({...}): the program can not be run",
                          "print the program with large constants");
         }
         constants_.emplace(instrs[k], Buffer::from_literal(literal));
@@ -59,10 +63,12 @@ Program::Program(const Module& module) : module_(module), positions_(module.num_
 bool communicates(const Instr& i, const Program& program) {
   if (def(i).traits.collective) return true;
   auto it = program.boundaries.find(&i);
-  return it != program.boundaries.end() && i.attrs<CustomCallAttrs>().target == "SPMDShardToFullShape";
+  return it != program.boundaries.end() &&
+         i.attrs<CustomCallAttrs>().target == "SPMDShardToFullShape";
 }
 
-Value evaluate(const Program& program, const Computation& c, std::vector<Value> arguments, bool wide) {
+Value evaluate(const Program& program, const Computation& c, std::vector<Value> arguments,
+               bool wide) {
   Device d(program, c, std::move(arguments), wide);
   GSPMD_CHECK(d.run() == Device::State::kDone, "a collective in a scalar function");
   return d.result();
@@ -73,9 +79,11 @@ Device::Device(const Program& program, int64_t id, std::vector<Value> arguments,
   id_ = id;
 }
 
-Device::Device(const Program& program, const Computation& c, std::vector<Value> arguments, bool wide)
+Device::Device(const Program& program, const Computation& c, std::vector<Value> arguments,
+               bool wide)
     : program_(program), id_(0) {
   context_.wide = wide;
+  context_.backend = program.backend();
   context_.call = [this](const Computation& f, absl::Span<const Buffer> scalars) {
     Value v = evaluate(program_, f, {scalars.begin(), scalars.end()}, context_.wide);
     if (!v.is_tuple) return std::vector<Buffer>{v.array};
@@ -133,7 +141,9 @@ void Device::set(Frame& f, const Instr& i, Value v) {
   f.next = at + 1;
 }
 
-Value Device::value(Frame& f, const Instr& operand) const { return f.values[program_.position(operand)]; }
+Value Device::value(Frame& f, const Instr& operand) const {
+  return f.values[program_.position(operand)];
+}
 
 void Device::finish_frame() {
   Frame& f = frames_.back();
@@ -245,15 +255,17 @@ bool Device::compute(Frame& f, const Instr& i) {
     set(f, i, boundary(f, i));
     return true;
   }
-  if (i.opcode == Opcode::kOptimizationBarrier || i.opcode == Opcode::kDomain || i.opcode == Opcode::kAsyncDone ||
-      i.opcode == Opcode::kAsyncUpdate || i.opcode == Opcode::kCopyDone) {
+  if (i.opcode == Opcode::kOptimizationBarrier || i.opcode == Opcode::kDomain ||
+      i.opcode == Opcode::kAsyncDone || i.opcode == Opcode::kAsyncUpdate ||
+      i.opcode == Opcode::kCopyDone) {
     set(f, i, value(f, *i.operand(0)));
     return true;
   }
   Kernel kernel = kernel_of(i.opcode);
   if (kernel == nullptr) {
     std::string what(name_of(i.opcode));
-    if (i.opcode == Opcode::kCustomCall) what = "custom-call to " + std::string(i.attrs<CustomCallAttrs>().target);
+    if (i.opcode == Opcode::kCustomCall)
+      what = "custom-call to " + std::string(i.attrs<CustomCallAttrs>().target);
     throw Error(what + " can not be run here", "the evaluator knows no meaning of it");
   }
   std::vector<Buffer> operands;
@@ -265,7 +277,8 @@ bool Device::compute(Frame& f, const Instr& i) {
     set(f, i, std::move(results[0]));
     return true;
   }
-  std::vector<Value> parts(std::make_move_iterator(results.begin()), std::make_move_iterator(results.end()));
+  std::vector<Value> parts(std::make_move_iterator(results.begin()),
+                           std::make_move_iterator(results.end()));
   set(f, i, Value::tuple(std::move(parts)));
   return true;
 }

@@ -15,38 +15,43 @@
 
 namespace gspmd {
 
-// Where a program that is not partitioned yet enters or leaves a manual region. On one device of the reference run every
-// device holds whole values outside; inside, its own block.
+// Where a program that is not partitioned yet enters or leaves a manual region. On one device of
+// the reference run every device holds whole values outside; inside, its own block.
 struct ManualBoundary {
   Sharding outside;  // how the whole value is cut: the manual axes among those of each dimension
   AxisSet manual;
 };
 
-// What all devices of a run share: the program, prepared for walking. Needs a verified module that outlives it.
+// What all devices of a run share: the program, prepared for walking. Needs a verified module that
+// outlives it.
 class Program {
  public:
   explicit Program(const Module& module);
 
   struct Code {
     const Computation* computation = nullptr;
-    std::vector<std::vector<uint32_t>> last_uses;  // by position: values that nothing reads afterwards
+    std::vector<std::vector<uint32_t>>
+        last_uses;  // by position: values that nothing reads afterwards
   };
   const Module& module() const { return module_; }
   const Code& code(const Computation& c) const { return *codes_.at(&c); }
   uint32_t position(const Instr& i) const { return positions_[i.id]; }
   // A constant, expanded once and shared by all devices.
   const Buffer& constant(const Instr& i) const { return constants_.at(&i); }
-  absl::flat_hash_map<const Instr*, ManualBoundary> boundaries;  // of a program that is not partitioned yet
+  Backend* backend() const { return backend_.get(); }
+  absl::flat_hash_map<const Instr*, ManualBoundary>
+      boundaries;  // of a program that is not partitioned yet
 
  private:
   const Module& module_;
   std::vector<uint32_t> positions_;  // by Instr::id
   absl::flat_hash_map<const Computation*, std::unique_ptr<Code>> codes_;
   absl::flat_hash_map<const Instr*, Buffer> constants_;
+  std::unique_ptr<Backend> backend_ = make_onednn_backend();
 };
 
-// One virtual device: a resumable interpreter. It never blocks a thread: where the program communicates, `run` returns and
-// the device waits until `resume` gives it the collective's result.
+// One virtual device: a resumable interpreter. It never blocks a thread: where the program
+// communicates, `run` returns and the device waits until `resume` gives it the collective's result.
 class Device {
  public:
   enum class State : uint8_t { kReady, kWaiting, kDone };
@@ -60,7 +65,7 @@ class Device {
   State run();
   const Instr& waiting_for() const { return *waiting_; }
   std::vector<Value>& outgoing() { return outgoing_; }  // operands of the collective it waits for
-  int64_t occurrence() const { return occurrence_; }    // how often it came to this collective before
+  int64_t occurrence() const { return occurrence_; }  // how often it came to this collective before
   void resume(Value result);
 
   int64_t id() const { return id_; }
@@ -100,12 +105,14 @@ class Device {
 // The block of a whole value that a device has inside a manual region.
 Buffer block_of_device(const Buffer& whole, const ManualBoundary& boundary, int64_t device);
 // What every device holds outside, from the blocks that all devices had inside (by device number).
-Buffer whole_of_blocks(absl::Span<const Buffer> blocks, const ManualBoundary& boundary, int64_t device);
+Buffer whole_of_blocks(absl::Span<const Buffer> blocks, const ManualBoundary& boundary,
+                       int64_t device);
 
 // Whether an instruction waits for other devices.
 bool communicates(const Instr& i, const Program& program);
 
 // Evaluates a computation without communication on given arguments, e.g. a reducer on scalars.
-Value evaluate(const Program& program, const Computation& c, std::vector<Value> arguments, bool wide);
+Value evaluate(const Program& program, const Computation& c, std::vector<Value> arguments,
+               bool wide);
 
 }  // namespace gspmd

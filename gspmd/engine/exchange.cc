@@ -18,7 +18,8 @@ struct Rows {
 };
 Rows rows_of(const Buffer& b, int64_t dim) {
   Rows r;
-  for (int64_t d = 0; d < b.rank(); ++d) (d < dim ? r.outer : d == dim ? r.size : r.inner) *= b.dims()[d];
+  for (int64_t d = 0; d < b.rank(); ++d)
+    (d < dim ? r.outer : d == dim ? r.size : r.inner) *= b.dims()[d];
   r.inner *= storage_bytes(b.type());
   return r;
 }
@@ -31,7 +32,8 @@ Buffer part(const Buffer& b, int64_t dim, int64_t k, int64_t n) {
   Buffer out(b.type(), dims);
   int64_t chunk = r.size / n * r.inner;
   std::byte* to = out.mutable_raw();
-  for (int64_t o = 0; o < r.outer; ++o) std::memcpy(to + o * chunk, b.raw() + o * r.size * r.inner + k * chunk, chunk);
+  for (int64_t o = 0; o < r.outer; ++o)
+    std::memcpy(to + o * chunk, b.raw() + o * r.size * r.inner + k * chunk, chunk);
   return out;
 }
 
@@ -46,7 +48,8 @@ Buffer concatenate(const std::vector<Buffer>& parts, int64_t dim) {
   for (const Buffer& p : parts) {
     Rows r = rows_of(p, dim);
     int64_t chunk = r.size * r.inner;
-    for (int64_t o = 0; o < r.outer; ++o) std::memcpy(to + o * whole.size * whole.inner + at, p.raw() + o * chunk, chunk);
+    for (int64_t o = 0; o < r.outer; ++o)
+      std::memcpy(to + o * whole.size * whole.inner + at, p.raw() + o * chunk, chunk);
     at += chunk;
   }
   return out;
@@ -54,8 +57,13 @@ Buffer concatenate(const std::vector<Buffer>& parts, int64_t dim) {
 
 class Exchange {
  public:
-  Exchange(const Program& program, const Instr& i, absl::Span<const int64_t> members, std::vector<Contribution> c, bool wide)
-      : program_(program), i_(i), members_(members), c_(std::move(c)), n_(static_cast<int64_t>(members.size())) {
+  Exchange(const Program& program, const Instr& i, absl::Span<const int64_t> members,
+           std::vector<Contribution> c, bool wide)
+      : program_(program),
+        i_(i),
+        members_(members),
+        c_(std::move(c)),
+        n_(static_cast<int64_t>(members.size())) {
     context_.wide = wide;
     context_.call = [this](const Computation& f, absl::Span<const Buffer> scalars) {
       Value v = evaluate(program_, f, {scalars.begin(), scalars.end()}, context_.wide);
@@ -69,19 +77,29 @@ class Exchange {
   std::vector<Value> run() {
     switch (i_.opcode) {
       case Opcode::kAllReduce:
-      case Opcode::kAllReduceStart: return same_for_all([&](size_t k) { return reduced(k); });
-      case Opcode::kAllGather: return same_for_all([&](size_t k) { return concatenate(all(k), dimension()); });
-      case Opcode::kAllGatherStart: return gather_start();
-      case Opcode::kReduceScatter: return for_each([&](int64_t m, size_t k) { return part(reduced(k), dimension(), m, n_); });
-      case Opcode::kAllToAll: return all_to_all();
-      case Opcode::kCollectiveBroadcast: return same_for_all([&](size_t k) { return c_[0].operands[k].array; });
+      case Opcode::kAllReduceStart:
+        return same_for_all([&](size_t k) { return reduced(k); });
+      case Opcode::kAllGather:
+        return same_for_all([&](size_t k) { return concatenate(all(k), dimension()); });
+      case Opcode::kAllGatherStart:
+        return gather_start();
+      case Opcode::kReduceScatter:
+        return for_each([&](int64_t m, size_t k) { return part(reduced(k), dimension(), m, n_); });
+      case Opcode::kAllToAll:
+        return all_to_all();
+      case Opcode::kCollectiveBroadcast:
+        return same_for_all([&](size_t k) { return c_[0].operands[k].array; });
       case Opcode::kCollectivePermute:
-      case Opcode::kCollectivePermuteStart: return permute();
+      case Opcode::kCollectivePermuteStart:
+        return permute();
       case Opcode::kAllReduceDone:
       case Opcode::kAllGatherDone:
-      case Opcode::kCollectivePermuteDone: return done();
-      case Opcode::kCustomCall: return leave_manual();
-      default: throw error_at(program_.module(), i_, "this collective can not be run here");
+      case Opcode::kCollectivePermuteDone:
+        return done();
+      case Opcode::kCustomCall:
+        return leave_manual();
+      default:
+        throw error_at(program_.module(), i_, "this collective can not be run here");
     }
   }
 
@@ -160,7 +178,9 @@ class Exchange {
     for (int64_t m = 0; m < n_; ++m) {
       std::vector<Buffer> received;
       for (int64_t s = 0; s < n_; ++s) {
-        received.push_back(a.dimensions.empty() ? c_[s].operands[m].array : part(c_[s].operands[0].array, dimension(), m, n_));
+        received.push_back(a.dimensions.empty()
+                               ? c_[s].operands[m].array
+                               : part(c_[s].operands[0].array, dimension(), m, n_));
       }
       if (!a.dimensions.empty()) {
         out.emplace_back(concatenate(received, dimension()));
@@ -174,9 +194,13 @@ class Exchange {
   std::vector<Value> permute() {
     const auto& a = i_.attrs<PermuteAttrs>();
     std::vector<std::pair<int64_t, int64_t>> pairs =
-        a.permutation != nullptr ? expand(*a.permutation, *a.mesh) : std::vector<std::pair<int64_t, int64_t>>(a.pairs.begin(), a.pairs.end());
+        a.permutation != nullptr
+            ? expand(*a.permutation, *a.mesh)
+            : std::vector<std::pair<int64_t, int64_t>>(a.pairs.begin(), a.pairs.end());
     std::vector<int64_t> source(c_.size(), -1);
-    const auto index = [&](int64_t device) { return std::find(members_.begin(), members_.end(), device) - members_.begin(); };
+    const auto index = [&](int64_t device) {
+      return std::find(members_.begin(), members_.end(), device) - members_.begin();
+    };
     for (auto [from, to] : pairs) {
       int64_t t = index(to);
       if (t < n_) source[t] = index(from);
@@ -186,10 +210,12 @@ class Exchange {
       std::vector<Value> parts;
       for (const Value& own : c_[m].operands) {
         size_t k = static_cast<size_t>(&own - c_[m].operands.data());
-        parts.push_back(source[m] < 0 ? Value(Buffer::zeros(own.array.type(), own.array.dims())) : c_[source[m]].operands[k]);
+        parts.push_back(source[m] < 0 ? Value(Buffer::zeros(own.array.type(), own.array.dims()))
+                                      : c_[source[m]].operands[k]);
       }
       Value v = parts.size() > 1 ? Value::tuple(parts) : parts[0];
-      out.push_back(i_.opcode == Opcode::kCollectivePermuteStart ? Value::tuple({c_[m].operands[0], v}) : v);
+      out.push_back(
+          i_.opcode == Opcode::kCollectivePermuteStart ? Value::tuple({c_[m].operands[0], v}) : v);
     }
     return out;
   }
@@ -211,7 +237,9 @@ class Exchange {
 };
 
 // Coordinates of a device along an axis.
-int64_t coordinate(const Mesh& mesh, AxisId a, int64_t position) { return position / mesh.stride(a) % mesh.size(a); }
+int64_t coordinate(const Mesh& mesh, AxisId a, int64_t position) {
+  return position / mesh.stride(a) % mesh.size(a);
+}
 
 int64_t position_of(const Mesh& mesh, int64_t device) {
   if (!mesh.has_device_table()) return device;
@@ -232,7 +260,8 @@ std::pair<int64_t, int64_t> block_number(const ManualBoundary& b, int d, int64_t
 
 }  // namespace
 
-std::vector<Value> exchange(const Program& program, const Instr& i, absl::Span<const int64_t> members,
+std::vector<Value> exchange(const Program& program, const Instr& i,
+                            absl::Span<const int64_t> members,
                             std::vector<Contribution> contributions, bool wide) {
   return Exchange(program, i, members, std::move(contributions), wide).run();
 }
@@ -250,7 +279,8 @@ Buffer block_of_device(const Buffer& whole, const ManualBoundary& b, int64_t dev
 Buffer whole_of_blocks(absl::Span<const Buffer> blocks, const ManualBoundary& b, int64_t device) {
   const Mesh& mesh = b.outside.mesh();
   int64_t own = position_of(mesh, device);
-  // The devices that differ from this one along manual axes of split dimensions only, dimension by dimension.
+  // The devices that differ from this one along manual axes of split dimensions only, dimension by
+  // dimension.
   std::vector<Buffer> row;
   std::function<Buffer(int, int64_t)> gather = [&](int d, int64_t position) -> Buffer {
     if (d == b.outside.rank()) {

@@ -41,7 +41,8 @@ class IndexBounds {
     switch (i.opcode) {
       case Opcode::kGather:
         for (int64_t d : i.attrs<GatherAttrs>().start_index_map) {
-          lower(*i.operand(1), i.operand(0)->shape.dim(static_cast<int>(d)) - i.attrs<GatherAttrs>().slice_sizes[d] + 1);
+          lower(*i.operand(1), i.operand(0)->shape.dim(static_cast<int>(d)) -
+                                   i.attrs<GatherAttrs>().slice_sizes[d] + 1);
         }
         return;
       case Opcode::kScatter: {
@@ -53,20 +54,24 @@ class IndexBounds {
       }
       case Opcode::kDynamicSlice:
         for (int k = 1; k < i.num_operands(); ++k) {
-          if (k - 1 < i.shape.rank()) lower(*i.operand(k), i.operand(0)->shape.dim(k - 1) - i.shape.dim(k - 1) + 1);
+          if (k - 1 < i.shape.rank())
+            lower(*i.operand(k), i.operand(0)->shape.dim(k - 1) - i.shape.dim(k - 1) + 1);
         }
         return;
       case Opcode::kDynamicUpdateSlice:
         for (int k = 2; k < i.num_operands(); ++k) {
-          if (k - 2 < i.shape.rank()) lower(*i.operand(k), i.shape.dim(k - 2) - i.operand(1)->shape.dim(k - 2) + 1);
+          if (k - 2 < i.shape.rank())
+            lower(*i.operand(k), i.shape.dim(k - 2) - i.operand(1)->shape.dim(k - 2) + 1);
         }
         return;
       default:
         break;
     }
     // Through what keeps or shifts values a little; tuples and loops by whole values.
-    bool passes = def(i).traits.data_movement || def(i).traits.structural || i.opcode == Opcode::kConvert ||
-                  i.opcode == Opcode::kSelect || i.opcode == Opcode::kAdd || i.opcode == Opcode::kClamp || i.opcode == Opcode::kCustomCall;
+    bool passes = def(i).traits.data_movement || def(i).traits.structural ||
+                  i.opcode == Opcode::kConvert || i.opcode == Opcode::kSelect ||
+                  i.opcode == Opcode::kAdd || i.opcode == Opcode::kClamp ||
+                  i.opcode == Opcode::kCustomCall;
     if (!passes || bound_[i.id] == kNone) return;
     for (const Instr* o : i.operands) {
       if (o->shape.is_array() && (is_integer(o->shape.type()))) lower(*o, bound_[i.id]);
@@ -81,23 +86,29 @@ Buffer make_leaf(Shape s, uint64_t seed, int64_t bound) {
   std::byte* to = b.mutable_raw();
   int bytes = storage_bytes(s.type());
   if (s.type() == ElementType::kPred) {
-    for (int64_t k = 0; k < b.size(); ++k) to[k] = static_cast<std::byte>(mix(seed + static_cast<uint64_t>(k)) & 1);
+    for (int64_t k = 0; k < b.size(); ++k)
+      to[k] = static_cast<std::byte>(mix(seed + static_cast<uint64_t>(k)) & 1);
     return b;
   }
   bool integer = is_integer(s.type());
-  int64_t range = integer ? std::clamp<int64_t>(bound == IndexBounds::kNone ? 4 : bound, 1, 100) : 17;
+  int64_t range =
+      integer ? std::clamp<int64_t>(bound == IndexBounds::kNone ? 4 : bound, 1, 100) : 17;
   if (integer && bound != IndexBounds::kNone) range = std::max<int64_t>(1, bound);
   for (int64_t k = 0; k < b.size(); ++k) {
     uint64_t r = mix(seed + static_cast<uint64_t>(k));
     if (integer) {
       int64_t v = static_cast<int64_t>(r % static_cast<uint64_t>(range));
-      convert_elements(ElementType::kS64, reinterpret_cast<const std::byte*>(&v), 1, s.type(), to + k * bytes);
+      convert_elements(ElementType::kS64, reinterpret_cast<const std::byte*>(&v), 1, s.type(),
+                       to + k * bytes);
     } else if (is_complex(s.type())) {
-      double parts[2] = {static_cast<double>(static_cast<int64_t>(r % 17) - 8) / 8, static_cast<double>(static_cast<int64_t>(r / 17 % 17) - 8) / 8};
-      convert_elements(ElementType::kC128, reinterpret_cast<const std::byte*>(parts), 1, s.type(), to + k * bytes);
+      double parts[2] = {static_cast<double>(static_cast<int64_t>(r % 17) - 8) / 8,
+                         static_cast<double>(static_cast<int64_t>(r / 17 % 17) - 8) / 8};
+      convert_elements(ElementType::kC128, reinterpret_cast<const std::byte*>(parts), 1, s.type(),
+                       to + k * bytes);
     } else {
       double v = static_cast<double>(static_cast<int64_t>(r % 17) - 8) / 8;
-      convert_elements(ElementType::kF64, reinterpret_cast<const std::byte*>(&v), 1, s.type(), to + k * bytes);
+      convert_elements(ElementType::kF64, reinterpret_cast<const std::byte*>(&v), 1, s.type(),
+                       to + k * bytes);
     }
   }
   return b;
@@ -108,13 +119,18 @@ void poison(Buffer* b) {
   std::byte* to = b->mutable_raw();
   int bytes = storage_bytes(b->type());
   if (is_float(b->type()) || is_complex(b->type())) {
-    double nan[2] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+    double nan[2] = {std::numeric_limits<double>::quiet_NaN(),
+                     std::numeric_limits<double>::quiet_NaN()};
     ElementType from = is_complex(b->type()) ? ElementType::kC128 : ElementType::kF64;
-    for (int64_t k = 0; k < b->size(); ++k) convert_elements(from, reinterpret_cast<const std::byte*>(nan), 1, b->type(), to + k * bytes);
+    for (int64_t k = 0; k < b->size(); ++k)
+      convert_elements(from, reinterpret_cast<const std::byte*>(nan), 1, b->type(), to + k * bytes);
     return;
   }
-  int64_t highest = b->type() == ElementType::kPred ? 1 : std::numeric_limits<int64_t>::max() >> (64 - std::min(64, bits_of(b->type())));
-  for (int64_t k = 0; k < b->size(); ++k) std::memcpy(to + k * bytes, &highest, static_cast<size_t>(bytes));
+  int64_t highest = b->type() == ElementType::kPred ? 1
+                                                    : std::numeric_limits<int64_t>::max() >>
+                                                          (64 - std::min(64, bits_of(b->type())));
+  for (int64_t k = 0; k < b->size(); ++k)
+    std::memcpy(to + k * bytes, &highest, static_cast<size_t>(bytes));
 }
 
 // The block of the shard at a position of the mesh, dimension by dimension.
@@ -126,7 +142,8 @@ Block block_at(const Sharding& s, int64_t position, absl::Span<const int64_t> di
   Block b;
   for (int d = 0; d < static_cast<int>(dims.size()); ++d) {
     int64_t k = 0;
-    for (AxisId a : s.dim(d)) k = k * s.mesh().size(a) + position / s.mesh().stride(a) % s.mesh().size(a);
+    for (AxisId a : s.dim(d))
+      k = k * s.mesh().size(a) + position / s.mesh().stride(a) % s.mesh().size(a);
     int64_t block = s.local_size(d, dims[d]);
     int64_t start = std::min(k * block, dims[d]);
     b.start.push_back(start);
@@ -135,9 +152,11 @@ Block block_at(const Sharding& s, int64_t position, absl::Span<const int64_t> di
   return b;
 }
 
-// Copies the elements of a box between a whole array and a block whose first element is the box's first.
-void copy_box(const Block& box, absl::Span<const int64_t> whole_dims, absl::Span<const int64_t> block_dims, int64_t bytes,
-              std::byte* whole, std::byte* block, bool to_block) {
+// Copies the elements of a box between a whole array and a block whose first element is the box's
+// first.
+void copy_box(const Block& box, absl::Span<const int64_t> whole_dims,
+              absl::Span<const int64_t> block_dims, int64_t bytes, std::byte* whole,
+              std::byte* block, bool to_block) {
   int rank = static_cast<int>(whole_dims.size());
   int64_t run = rank == 0 ? 1 : box.size[rank - 1];
   if (std::any_of(box.size.begin(), box.size.end(), [](int64_t n) { return n == 0; })) return;
@@ -163,7 +182,8 @@ int64_t device_at(const Mesh& mesh, int64_t position) {
 bool same_box(const Buffer& whole, const Buffer& block, const Block& box) {
   Buffer other(block.type(), block.dims());
   std::memcpy(other.mutable_raw(), block.raw(), static_cast<size_t>(block.bytes()));
-  copy_box(box, whole.dims(), block.dims(), storage_bytes(whole.type()), const_cast<std::byte*>(whole.raw()), other.mutable_raw(), true);
+  copy_box(box, whole.dims(), block.dims(), storage_bytes(whole.type()),
+           const_cast<std::byte*>(whole.raw()), other.mutable_raw(), true);
   return std::memcmp(other.raw(), block.raw(), static_cast<size_t>(block.bytes())) == 0;
 }
 
@@ -194,12 +214,14 @@ std::vector<Buffer> blocks_of(const Buffer& whole, Sharding s) {
     b = Buffer(whole.type(), local);
     if (uneven) poison(&b);
     Block box = block_at(s, p, whole.dims());
-    copy_box(box, whole.dims(), local, storage_bytes(whole.type()), const_cast<std::byte*>(whole.raw()), b.mutable_raw(), true);
+    copy_box(box, whole.dims(), local, storage_bytes(whole.type()),
+             const_cast<std::byte*>(whole.raw()), b.mutable_raw(), true);
   }
   return out;
 }
 
-Buffer assemble(absl::Span<const Buffer> blocks, Sharding s, absl::Span<const int64_t> dims, int64_t* differing) {
+Buffer assemble(absl::Span<const Buffer> blocks, Sharding s, absl::Span<const int64_t> dims,
+                int64_t* differing) {
   const Mesh& mesh = s.mesh();
   Buffer whole(blocks[0].type(), dims);
   *differing = -1;
@@ -214,12 +236,14 @@ Buffer assemble(absl::Span<const Buffer> blocks, Sharding s, absl::Span<const in
     const Buffer& block = blocks[static_cast<size_t>(device_at(mesh, p))];
     Block box = block_at(s, p, dims);
     if (first) {
-      copy_box(box, dims, block.dims(), storage_bytes(block.type()), whole.mutable_raw(), const_cast<std::byte*>(block.raw()), false);
+      copy_box(box, dims, block.dims(), storage_bytes(block.type()), whole.mutable_raw(),
+               const_cast<std::byte*>(block.raw()), false);
     }
   }
   for (int64_t p = 0; p < mesh.num_devices() && *differing < 0; ++p) {
     int64_t device = device_at(mesh, p);
-    if (!same_box(whole, blocks[static_cast<size_t>(device)], block_at(s, p, dims))) *differing = device;
+    if (!same_box(whole, blocks[static_cast<size_t>(device)], block_at(s, p, dims)))
+      *differing = device;
   }
   return whole;
 }

@@ -9,17 +9,20 @@
 
 namespace gspmd {
 
-// Made-up global values for the entry's parameter leaves, the same for the same seed everywhere: floats are small dyadic numbers
-// (multiples of 1/8 up to 1), so that sums and products are exact as long as they can be; integers that choose places
-// (gather, scatter, dynamic-slice) lie in the range of what they index, other integers in [0, 4).
+// Made-up global values for the entry's parameter leaves, the same for the same seed everywhere:
+// floats are small dyadic numbers (multiples of 1/8 up to 1), so that sums and products are exact
+// as long as they can be; integers that choose places (gather, scatter, dynamic-slice) lie in the
+// range of what they index, other integers in [0, 4).
 std::vector<Buffer> make_inputs(const Module& module, uint64_t seed);
 
-// The block of a global array that each device has under a sharding (position by position: devices of the mesh). Blocks have
-// ceil(size/n) elements; what lies beyond the array is poisoned: NaN, the largest integer, true.
+// The block of a global array that each device has under a sharding (position by position: devices
+// of the mesh). Blocks have ceil(size/n) elements; what lies beyond the array is poisoned: NaN, the
+// largest integer, true.
 std::vector<Buffer> blocks_of(const Buffer& whole, Sharding sharding);
 
-// The global array from the devices' blocks, and whether replicas agree bit for bit: `differing` gets the first device whose copy
-// differs from an earlier one's, or -1. `dims`: global sizes.
-Buffer assemble(absl::Span<const Buffer> blocks, Sharding sharding, absl::Span<const int64_t> dims, int64_t* differing);
+// The global array from the devices' blocks, and whether replicas agree bit for bit: `differing`
+// gets the first device whose copy differs from an earlier one's, or -1. `dims`: global sizes.
+Buffer assemble(absl::Span<const Buffer> blocks, Sharding sharding, absl::Span<const int64_t> dims,
+                int64_t* differing);
 
 }  // namespace gspmd

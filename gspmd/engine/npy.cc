@@ -14,13 +14,20 @@ namespace {
 
 std::string descr(ElementType t) {
   switch (t) {
-    case ElementType::kPred: return "|b1";
-    case ElementType::kF16: return "<f2";
-    case ElementType::kF32: return "<f4";
-    case ElementType::kF64: return "<f8";
-    case ElementType::kC64: return "<c8";
-    case ElementType::kC128: return "<c16";
-    default: break;
+    case ElementType::kPred:
+      return "|b1";
+    case ElementType::kF16:
+      return "<f2";
+    case ElementType::kF32:
+      return "<f4";
+    case ElementType::kF64:
+      return "<f8";
+    case ElementType::kC64:
+      return "<c8";
+    case ElementType::kC128:
+      return "<c16";
+    default:
+      break;
   }
   char kind = class_of(t) == TypeClass::kSigned ? 'i' : 'u';
   int bytes = storage_bytes(t);
@@ -37,7 +44,8 @@ std::string_view entry(std::string_view header, std::string_view key, char open,
   if (at == std::string_view::npos) return {};
   size_t begin = header.find(open, at + key.size());
   size_t end = begin == std::string_view::npos ? begin : header.find(close, begin + 1);
-  return end == std::string_view::npos ? std::string_view() : header.substr(begin + 1, end - begin - 1);
+  return end == std::string_view::npos ? std::string_view()
+                                       : header.substr(begin + 1, end - begin - 1);
 }
 
 DimVector read_shape(std::string_view text) {
@@ -57,7 +65,8 @@ DimVector read_shape(std::string_view text) {
 void write_npy(const std::string& path, const Buffer& b) {
   std::string shape;
   for (int64_t d : b.dims()) shape += fmt::format("{},", d);
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr(b.type()), shape);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                   descr(b.type()), shape);
   size_t total = (10 + header.size() + 1 + 63) / 64 * 64;
   header.append(total - 10 - header.size() - 1, ' ');
   header += '\n';
@@ -74,18 +83,23 @@ Buffer read_npy(const std::string& path, ElementType type, absl::Span<const int6
   std::ifstream in(path, std::ios::binary);
   if (!in) refuse(path, "can not be read");
   std::string data((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (data.size() < 12 || std::memcmp(data.data(), "\x93NUMPY", 6) != 0) refuse(path, "is no .npy file");
+  if (data.size() < 12 || std::memcmp(data.data(), "\x93NUMPY", 6) != 0)
+    refuse(path, "is no .npy file");
   bool wide = data[6] >= 2;
   uint32_t length = 0;
   std::memcpy(&length, data.data() + 8, wide ? 4 : 2);
   size_t start = (wide ? 12 : 10) + length;
   if (start > data.size()) refuse(path, "is cut short");
   std::string_view header = std::string_view(data).substr(wide ? 12 : 10, length);
-  if (header.find("'fortran_order': False") == std::string_view::npos) refuse(path, "is in column order");
+  if (header.find("'fortran_order': False") == std::string_view::npos)
+    refuse(path, "is in column order");
   std::string_view kind = entry(header, "'descr':", '\'', '\'');
-  if (kind.substr(1) != descr(type).substr(1)) refuse(path, fmt::format("holds {}, {} ({}) is needed", kind, name_of(type), descr(type)));
+  if (kind.substr(1) != descr(type).substr(1))
+    refuse(path, fmt::format("holds {}, {} ({}) is needed", kind, name_of(type), descr(type)));
   DimVector shape = read_shape(entry(header, "'shape':", '(', ')'));
-  if (absl::MakeConstSpan(shape) != dims) refuse(path, fmt::format("has sizes ({}), ({}) are needed", fmt::join(shape, ","), fmt::join(dims, ",")));
+  if (absl::MakeConstSpan(shape) != dims)
+    refuse(path, fmt::format("has sizes ({}), ({}) are needed", fmt::join(shape, ","),
+                             fmt::join(dims, ",")));
   Buffer b(type, dims);
   if (data.size() - start < static_cast<size_t>(b.bytes())) refuse(path, "is cut short");
   std::memcpy(b.mutable_raw(), data.data() + start, static_cast<size_t>(b.bytes()));

@@ -26,7 +26,8 @@ class Pool {
       devices_.push_back(std::make_unique<Device>(program, d, std::move(arguments[d]), o.wide));
       ready_.push_back(d);
     }
-    threads_ = o.threads > 0 ? o.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    threads_ = o.threads > 0 ? o.threads
+                             : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     threads_ = static_cast<int>(std::min<int64_t>(threads_, o.num_devices));
   }
 
@@ -72,7 +73,8 @@ class Pool {
       }
       Contribution c{d, &device.waiting_for(), device.occurrence(), std::move(device.outgoing())};
       std::vector<Delivery> deliveries = communicator_->contribute(std::move(c));
-      for (Delivery& delivery : deliveries) devices_[delivery.device]->resume(std::move(delivery.result));
+      for (Delivery& delivery : deliveries)
+        devices_[delivery.device]->resume(std::move(delivery.result));
       std::lock_guard lock(mutex_);
       for (const Delivery& delivery : deliveries) ready_.push_back(delivery.device);
     } catch (Error& e) {
@@ -97,9 +99,10 @@ class Pool {
 
   Error deadlock() const {
     std::string where;
-    for (const Instr* i : communicator_->waiting()) where += (where.empty() ? "" : "; ") + describe(*i);
-    return Error(fmt::format("{} of {} devices wait for each other for ever at: {}", static_cast<int64_t>(devices_.size()) - done_,
-                             devices_.size(), where),
+    for (const Instr* i : communicator_->waiting())
+      where += (where.empty() ? "" : "; ") + describe(*i);
+    return Error(fmt::format("{} of {} devices wait for each other for ever at: {}",
+                             static_cast<int64_t>(devices_.size()) - done_, devices_.size(), where),
                  "all devices of a group must come to the same collectives, equally often");
   }
 
@@ -132,12 +135,14 @@ int64_t memory_needed(const Program& program, int64_t num_devices, bool wide) {
   return peak_bytes(program.module()) * num_devices * (wide ? 2 : 1);
 }
 
-std::vector<Value> run(const Program& program, std::vector<std::vector<Value>> arguments, const RunOptions& options) {
+std::vector<Value> run(const Program& program, std::vector<std::vector<Value>> arguments,
+                       const RunOptions& options) {
   int64_t limit = options.memory_limit > 0 ? options.memory_limit : free_memory() / 5 * 4;
   int64_t needed = memory_needed(program, options.num_devices, options.wide);
   if (needed > limit) {
-    throw Error(fmt::format("the run needs {:.2f} GB on {} devices, {:.2f} GB may be used", static_cast<double>(needed) / 1e9,
-                            options.num_devices, static_cast<double>(limit) / 1e9),
+    throw Error(fmt::format("the run needs {:.2f} GB on {} devices, {:.2f} GB may be used",
+                            static_cast<double>(needed) / 1e9, options.num_devices,
+                            static_cast<double>(limit) / 1e9),
                 "take a smaller program or fewer devices");
   }
   return Pool(program, std::move(arguments), options).run();

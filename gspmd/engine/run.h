@@ -9,17 +9,20 @@ namespace gspmd {
 
 struct RunOptions {
   int64_t num_devices = 1;
-  int threads = 0;         // 0: one for each core
-  bool wide = false;       // every float as f64
+  int threads = 0;           // 0: one for each core
+  bool wide = false;         // every float as f64
   int64_t memory_limit = 0;  // bytes; 0: 80 % of what is free
 };
 
-// Runs a program on virtual devices of this process: `arguments[d]` are device d's. A pool of threads runs whatever device can go on;
-// a device that waits for others holds no thread. Throws Error of the first device (by number) that fails, or where devices wait
-// for each other for ever, or where the memory that is needed is not there.
-std::vector<Value> run(const Program& program, std::vector<std::vector<Value>> arguments, const RunOptions& options);
+// Runs a program on virtual devices of this process: `arguments[d]` are device d's. A pool of
+// threads runs whatever device can go on; a device that waits for others holds no thread. Throws
+// Error of the first device (by number) that fails, or where devices wait for each other for ever,
+// or where the memory that is needed is not there.
+std::vector<Value> run(const Program& program, std::vector<std::vector<Value>> arguments,
+                       const RunOptions& options);
 
-// What a run holds at its peak on all devices together, in bytes: liveness of one device times their number.
+// What a run holds at its peak on all devices together, in bytes: liveness of one device times
+// their number.
 int64_t memory_needed(const Program& program, int64_t num_devices, bool wide);
 
 }  // namespace gspmd

@@ -44,8 +44,8 @@ class Context {
   // The union of two sets, order kept.
   Provenance merge(Provenance a, Provenance b);
 
-  // The one value of type T that goes with this context, made when first asked for: what higher layers keep for all modules of
-  // a compilation.
+  // The one value of type T that goes with this context, made when first asked for: what higher
+  // layers keep for all modules of a compilation.
   template <typename T>
   T& extension() {
     static constexpr char kKey = 0;  // its address stands for T
