@@ -109,7 +109,9 @@ def make_train_step(on_mesh):
                 strict=True,
             )
         ]
-        params, mean, variance = (jax.tree.unflatten(tree, part) for part in zip(*updated))
+        params, mean, variance = (
+            jax.tree.unflatten(tree, part) for part in zip(*updated, strict=True)
+        )
         return params, mean, variance, step, value
 
     return train_step
