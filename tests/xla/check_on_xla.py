@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Judge the partitioner by XLA's CPU runtime: the original program on one device against the partitioned one on N.
+"""Judge the partitioner by XLA's CPU runtime: one device against N.
 
     check_on_xla.py GSPMD FILE.hlo [--seed S] [-v]
 
-Inputs are small dyadic values, indices in a small range; padding of uneven shards is poisoned. A result agrees where
-|N - 1| <= 2e-4 * max|1| (floats; 2e-2 for bf16 and f16) or exactly (all else). Exit code 1 on a difference.
+The original program runs on one device, the partitioned one on N. Inputs are small dyadic
+values, indices small; padding of uneven shards is poisoned. A result agrees where
+|N - 1| <= 2e-4 * max|1| (floats; 2e-2 for bf16 and f16) or exactly (all else). Exit code 1 on a
+difference.
 """
 
 import os
@@ -83,112 +85,107 @@ def interface(path):
     return [params[k] for k in sorted(params)], results
 
 
-def main():
-    with tempfile.TemporaryDirectory() as d:
-        out, completed = os.path.join(d, "out.hlo"), os.path.join(d, "completed.hlo")
-        subprocess.run([GSPMD, "partition", FILE, "-o", out, "--quiet"], check=True)
-        subprocess.run(
-            [GSPMD, "partition", FILE, "-o", completed, "--quiet", "--stop-after=propagate"],
-            check=True,
+def partitioned(folder):
+    """The per-device text, and the shardings of its parameters and results."""
+    out, completed = os.path.join(folder, "out.hlo"), os.path.join(folder, "completed.hlo")
+    subprocess.run([GSPMD, "partition", FILE, "-o", out, "--quiet"], check=True)
+    subprocess.run(
+        [GSPMD, "partition", FILE, "-o", completed, "--quiet", "--stop-after=propagate"],
+        check=True,
+    )
+    return open(out).read(), *interface(completed)
+
+
+def random_array(dtype, dims, rng):
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        return rng.integers(0, 2, dims).astype(bool)
+    if kind in "iu":
+        return rng.integers(0, 4, dims).astype(dtype)
+    real = rng.integers(-4, 5, dims) / 8
+    if kind == "c":
+        return (real + 1j * rng.integers(-4, 5, dims) / 8).astype(dtype)
+    return real.astype(dtype)
+
+
+def blocks(whole, sharding, n):
+    """Each device's block; what lies beyond the array is poisoned."""
+    kind = whole.dtype.kind
+    poison = np.nan if kind in "fcV" else True if kind == "b" else np.iinfo(whole.dtype).max
+    tiles, counts = tile_of_device(sharding, whole.ndim, n)
+    local = [-(-x // c) for x, c in zip(whole.shape, counts, strict=True)]
+    out = []
+    for device in range(n):
+        piece = whole[box(tiles[device], local, whole.shape)]
+        block = np.full(local, poison, whole.dtype)
+        block[tuple(slice(0, e) for e in piece.shape)] = piece
+        out.append(block)
+    return out
+
+
+def box(tile, local, dims):
+    return tuple(
+        slice(min(t * b, x), min((t + 1) * b, x)) for t, b, x in zip(tile, local, dims, strict=True)
+    )
+
+
+def difference(got, want):
+    if want.dtype.kind in "biu":
+        return float(np.sum(got != want))
+    wide = np.complex128 if want.dtype.kind == "c" else np.float64
+    a, b = got.astype(wide), want.astype(wide)
+    delta = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
+    return float(np.max(np.where(np.isnan(delta), np.inf, delta), initial=0.0))
+
+
+def compare(k, want, devices, sharding, n):
+    """True where every device's block of result k is the right one."""
+    tiles, counts = tile_of_device(sharding, want.ndim, n)
+    local = [-(-x // c) for x, c in zip(want.shape, counts, strict=True)]
+    worst, where = 0.0, None
+    for device in range(n):
+        right = want[box(tiles[device], local, want.shape)]
+        got = np.asarray(devices[device])[tuple(slice(0, e) for e in right.shape)]
+        d = difference(got, right)
+        if not d <= worst:
+            worst, where = d, device
+    exact = want.dtype.kind in "biu"
+    wide = np.complex128 if want.dtype.kind == "c" else np.float64
+    scale = 1 if exact else float(np.max(np.abs(np.nan_to_num(want.astype(wide))), initial=0.0))
+    allowed = 0 if exact else (2e-2 if want.dtype.itemsize == 2 else 2e-4) * max(scale, 1e-30)
+    ok = worst <= allowed
+    if VERBOSE or not ok:
+        print(
+            f"  result {k} {want.dtype}{list(want.shape)} {sharding}: "
+            f"{'ok' if ok else 'DIFFERS'} by {worst:.3g} of {scale:.3g} (device {where})"
         )
-        text = open(out).read()
-        params, results = interface(completed)
+    return ok
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        text, params, results = partitioned(folder)
     n = int((re.search(r"num_partitions=(\d+)", text.split("\n")[0]) or [0, 1])[1])
     sys.argv = ["run_partitioned.py", FILE, str(n)]
-    sys.path.insert(
-        0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
-    )
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path.insert(0, os.path.join(here, "..", "..", "tools"))
     import run_partitioned as rp
 
-    # Prepare both: the original as a one-device program.
     one_text, one_params, one_results = rp.prepare(open(FILE).read(), 1)
-    n_text, n_params, n_results = rp.prepare(text, n)
+    n_text, _, _ = rp.prepare(text, n)
     rng = np.random.default_rng(SEED)
-    globals_, args = [], []
-    for k, s in enumerate(one_params):
-        dt, dims = rp.DT[s.dtype] if hasattr(s, "dtype") else rp.DT[s.type], list(s.dims)
-        kind = np.dtype(dt).kind
-        if kind == "b":
-            v = rng.integers(0, 2, dims).astype(bool)
-        elif kind in "iu":
-            v = rng.integers(0, 4, dims).astype(dt)
-        elif kind == "c":
-            v = (rng.integers(-4, 5, dims) / 4 + 1j * rng.integers(-4, 5, dims) / 4).astype(dt)
-        else:
-            v = (rng.integers(-4, 5, dims) / 8).astype(dt)
-        globals_.append(v)
-        tiles, counts = tile_of_device(
-            params[k] if k < len(params) else "{replicated}", len(dims), n
-        )
-        local = [-(-x // c) for x, c in zip(dims, counts)]
-        poison = np.nan if kind in "fcV" else (np.iinfo(dt).max if kind in "iu" else True)
-        per = []
-        for dev in range(n):
-            block = np.full(local, poison, dt)
-            src = tuple(
-                slice(min(t * b, x), min((t + 1) * b, x))
-                for t, b, x in zip(tiles[dev], local, dims)
-            )
-            piece = v[src]
-            block[tuple(slice(0, e) for e in piece.shape)] = piece
-            per.append(block)
-        args.append(per)
-    ones = rp.execute(one_text, [[g] for g in globals_], 1)
+    whole = [random_array(rp.DT[s.dtype], list(s.dims), rng) for s in one_params]
+    args = [blocks(w, p, n) for w, p in zip(whole, params, strict=True)]
+    ones = rp.execute(one_text, [[w] for w in whole], 1)
     many = rp.execute(n_text, args, n)
-    bad = 0
-    for k, s in enumerate(one_results):
-        want = np.asarray(ones[k][0])
-        tiles, counts = tile_of_device(
-            results[k] if k < len(results) else "{replicated}", want.ndim, n
-        )
-        local = [-(-x // c) for x, c in zip(want.shape, counts)]
-        worst, where = 0.0, None
-        scale = (
-            float(
-                np.max(
-                    np.abs(
-                        np.nan_to_num(
-                            want.astype(np.complex128 if want.dtype.kind == "c" else np.float64)
-                        )
-                    ),
-                    initial=0.0,
-                )
-            )
-            if want.dtype.kind != "b"
-            else 1
-        )
-        for dev in range(n):
-            src = tuple(
-                slice(min(t * b, x), min((t + 1) * b, x))
-                for t, b, x in zip(tiles[dev], local, want.shape)
-            )
-            w = want[src]
-            g = np.asarray(many[k][dev])[tuple(slice(0, e) for e in w.shape)]
-            if want.dtype.kind in "biu":
-                diff = float(np.sum(g != w))
-            else:
-                wide = np.complex128 if want.dtype.kind == "c" else np.float64
-                a, b = g.astype(wide), w.astype(wide)
-                same = (a == b) | (np.isnan(a) & np.isnan(b))
-                delta = np.where(same, 0, np.abs(a - b))
-                diff = float(np.max(np.where(np.isnan(delta), np.inf, delta), initial=0.0))
-            if not diff <= worst:
-                worst, where = diff, dev
-        tolerance = (
-            0
-            if want.dtype.kind in "biu"
-            else (2e-2 if want.dtype.itemsize == 2 else 2e-4) * max(scale, 1e-30)
-        )
-        ok = worst <= tolerance
-        bad += not ok
-        if VERBOSE or not ok:
-            print(
-                f"  result {k} {want.dtype}{list(want.shape)} {results[k]}: {'ok' if ok else 'DIFFERS'} by {worst:.3g} of {scale:.3g} (device {where})"
-            )
-    print(
-        f"{os.path.basename(FILE)}: {'agrees' if not bad else 'DIFFERS'}: {len(one_results)} results, {bad} differ"
-    )
-    sys.exit(1 if bad else 0)
+    good = [
+        compare(k, np.asarray(ones[k][0]), many[k], results[k], n) for k in range(len(one_results))
+    ]
+    verdict = "agrees" if all(good) else "DIFFERS"
+    name = os.path.basename(FILE)
+    print(f"{name}: {verdict}: {len(good)} results, {good.count(False)} differ")
+    sys.exit(0 if all(good) else 1)
 
 
-main()
+if __name__ == "__main__":
+    main()
