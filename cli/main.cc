@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
       "'gspmd COMMAND --help' shows a command's options and examples.\n"
       "Exit codes: 0 done, 1 the input or the result is wrong, 2 wrong usage, 3 internal error.");
   std::vector<Command> commands = {add_partition(&app), add_propagate(&app), add_run(&app),
-                                   add_check(&app),     add_stats(&app),     add_convert(&app)};
+                                   add_check(&app),     add_explain(&app),   add_stats(&app),
+                                   add_convert(&app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -80,6 +80,7 @@ struct Command {
 Command add_convert(CLI::App* app);
 Command add_stats(CLI::App* app);
 Command add_check(CLI::App* app);
+Command add_explain(CLI::App* app);
 Command add_partition(CLI::App* app);
 Command add_propagate(CLI::App* app);
 Command add_run(CLI::App* app);

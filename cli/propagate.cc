@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include "cli/annotate.h"
 #include "cli/compile.h"
 #include "cli/program_io.h"
+#include "gspmd/report/shardings.h"
 
 namespace gspmd::cli {
 
@@ -11,8 +14,11 @@ Command add_propagate(CLI::App* app) {
   add_input(command, o.get());
   add_output(command, o.get());
   add_partitioning(command, o.get());
+  auto summary = std::make_shared<size_t>(0);
+  command->add_option("--summary", *summary,
+                      "print a table instead: parameters and this many of the largest values");
   command->footer("Example:\n  gspmd propagate model.hlo -o model.completed.hlo");
-  return {command, [o] {
+  return {command, [o, summary] {
             Phases phases;
             auto module = read_program(*o, &phases);
             annotate(*o, module.get());
@@ -24,6 +30,10 @@ Command add_propagate(CLI::App* app) {
             RuleCache rules;
             Propagation completed = propagate(*module, refinement, rules, options.propagate);
             phases.end("propagate");
+            if (*summary > 0) {
+              fmt::print("{}", sharding_table(*module, completed.shardings, *summary));
+              return 0;
+            }
             write_annotations(module.get(), completed.shardings);
             write_program(*o, *module, &phases);
             if (o->time) phases.report();

@@ -71,6 +71,7 @@ void Counter::count_collective(const Instr& i, const Weight& w, std::string_view
   c.executed += w.runs;
   c.bytes += bytes * w.runs;
   c.wire_bytes += bytes * w.runs * factor;
+  stats_.each.push_back({&i, w.runs, bytes * w.runs, bytes * w.runs * factor});
   if (w.in_unknown_loop) stats_.unknown_loop_wire_bytes += bytes * w.runs * factor;
 }
 

@@ -23,11 +23,18 @@ struct CollectiveStats {
   double wire_bytes = 0;
 };
 
+// One collective instruction with its weights.
+struct CountedCollective {
+  const Instr* instr = nullptr;
+  double runs = 0, bytes = 0, wire_bytes = 0;
+};
+
 struct Stats {
   int64_t num_partitions = 1;
   int64_t instructions_before = 0;  // of the program it was made from; 0 = unknown
   int64_t instructions = 0;         // of all computations
   std::map<std::string, CollectiveStats> collectives;  // by HLO opcode, without -start
+  std::vector<CountedCollective> each;                 // in the order of the program
   double total_bytes = 0, wire_bytes = 0;              // sums over kinds
   double unknown_loop_wire_bytes = 0;  // part of wire_bytes: in loops of unknown length
   int64_t loops_known = 0, loops_unknown = 0;
