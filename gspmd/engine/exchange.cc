@@ -6,6 +6,8 @@
 #include "gspmd/base/check.h"
 #include "gspmd/base/error.h"
 #include "gspmd/engine/communicator.h"
+#include "gspmd/engine/kernels/reducer.h"
+#include "gspmd/engine/numeric.h"
 #include "gspmd/ops/op_def.h"
 #include "gspmd/sharding/device_groups.h"
 
@@ -112,27 +114,26 @@ class Exchange {
     return out;
   }
 
-  // Folded in the order of the group.
+  // Folded in the order of the group, a piece at a time; float sums are kept in f64 and rounded
+  // once.
   Buffer reduced(size_t k) {
-    Buffer sum = c_[0].operands[k].array;
-    for (size_t m = 1; m < c_.size(); ++m) sum = combine(sum, c_[m].operands[k].array);
-    return sum;
-  }
-
-  Buffer combine(const Buffer& a, const Buffer& b) {
-    const Computation& f = *i_.called[0];
-    if (combiner_of(f) != Combiner::kNone) {
-      std::vector<Buffer> operands{a, b};
-      return kernel_of(f.root()->opcode)(*f.root(), absl::MakeSpan(operands), context_)[0];
-    }
-    Buffer out(a.type(), a.dims());
-    int64_t bytes = storage_bytes(a.type());
+    const Buffer& first = c_[0].operands[k].array;
+    ElementType type = first.type();
+    Reducer reducer(*i_.called[0], {&type, 1}, context_);
+    Buffer out(type, first.dims());
+    int64_t bytes = storage_bytes(type);
+    std::vector<std::byte> sum(kChunk * kMaxLaneBytes), next(sum.size());
+    void* sums[] = {sum.data()};
+    const void* nexts[] = {next.data()};
     std::byte* to = out.mutable_raw();
-    for (int64_t k = 0; k < a.size(); ++k) {
-      Buffer pair[2] = {Buffer(a.type(), {}), Buffer(b.type(), {})};
-      std::memcpy(pair[0].mutable_raw(), a.raw() + k * bytes, bytes);
-      std::memcpy(pair[1].mutable_raw(), b.raw() + k * bytes, bytes);
-      std::memcpy(to + k * bytes, context_.call(f, pair)[0].raw(), bytes);
+    for (int64_t at = 0; at < out.size(); at += kChunk) {
+      int64_t n = std::min(kChunk, out.size() - at);
+      load_as(type, first.raw() + at * bytes, n, reducer.lane(0), sum.data());
+      for (size_t m = 1; m < c_.size(); ++m) {
+        load_as(type, c_[m].operands[k].array.raw() + at * bytes, n, reducer.lane(0), next.data());
+        reducer.fold(sums, nexts, n);
+      }
+      store_from(type, reducer.lane(0), sum.data(), n, to + at * bytes);
     }
     return out;
   }

@@ -81,35 +81,44 @@ class IndexBounds {
   std::vector<int64_t> bound_;
 };
 
+// The unit of a float array's values, which are -8 to 8 units: 1/8, and less for matrices, so that
+// a product's sums over many elements stay near 1 and nothing that follows (a softmax, a norm)
+// blows rounding up.
+double unit_of(Shape s) {
+  double unit = 0.125;
+  if (s.rank() < 2) return unit;
+  int64_t longest = *std::max_element(s.dims().begin(), s.dims().end());
+  for (; longest >= 4; longest /= 4) unit /= 2;
+  return unit;
+}
+
+void make_floats(Shape s, uint64_t seed, Buffer* b) {
+  bool complex = is_complex(s.type());
+  ElementType from = complex ? ElementType::kC128 : ElementType::kF64;
+  double unit = unit_of(s);
+  std::byte* to = b->mutable_raw();
+  for (int64_t k = 0; k < b->size(); ++k) {
+    uint64_t r = mix(seed + static_cast<uint64_t>(k));
+    double parts[2] = {unit * (static_cast<double>(r % 17) - 8),
+                       unit * (static_cast<double>(r / 17 % 17) - 8)};
+    convert_elements(from, reinterpret_cast<const std::byte*>(parts), 1, s.type(),
+                     to + k * storage_bytes(s.type()));
+  }
+}
+
 Buffer make_leaf(Shape s, uint64_t seed, int64_t bound) {
   Buffer b(s.type(), s.dims());
-  std::byte* to = b.mutable_raw();
-  int bytes = storage_bytes(s.type());
-  if (s.type() == ElementType::kPred) {
-    for (int64_t k = 0; k < b.size(); ++k)
-      to[k] = static_cast<std::byte>(mix(seed + static_cast<uint64_t>(k)) & 1);
+  if (is_float(s.type()) || is_complex(s.type())) {
+    make_floats(s, seed, &b);
     return b;
   }
-  bool integer = is_integer(s.type());
-  int64_t range =
-      integer ? std::clamp<int64_t>(bound == IndexBounds::kNone ? 4 : bound, 1, 100) : 17;
-  if (integer && bound != IndexBounds::kNone) range = std::max<int64_t>(1, bound);
+  std::byte* to = b.mutable_raw();
+  int64_t range = s.type() == ElementType::kPred ? 2 : bound == IndexBounds::kNone ? 4 : bound;
   for (int64_t k = 0; k < b.size(); ++k) {
-    uint64_t r = mix(seed + static_cast<uint64_t>(k));
-    if (integer) {
-      int64_t v = static_cast<int64_t>(r % static_cast<uint64_t>(range));
-      convert_elements(ElementType::kS64, reinterpret_cast<const std::byte*>(&v), 1, s.type(),
-                       to + k * bytes);
-    } else if (is_complex(s.type())) {
-      double parts[2] = {static_cast<double>(static_cast<int64_t>(r % 17) - 8) / 8,
-                         static_cast<double>(static_cast<int64_t>(r / 17 % 17) - 8) / 8};
-      convert_elements(ElementType::kC128, reinterpret_cast<const std::byte*>(parts), 1, s.type(),
-                       to + k * bytes);
-    } else {
-      double v = static_cast<double>(static_cast<int64_t>(r % 17) - 8) / 8;
-      convert_elements(ElementType::kF64, reinterpret_cast<const std::byte*>(&v), 1, s.type(),
-                       to + k * bytes);
-    }
+    int64_t v = static_cast<int64_t>(mix(seed + static_cast<uint64_t>(k)) %
+                                     static_cast<uint64_t>(std::max<int64_t>(range, 1)));
+    convert_elements(ElementType::kS64, reinterpret_cast<const std::byte*>(&v), 1, s.type(),
+                     to + k * storage_bytes(s.type()));
   }
   return b;
 }
