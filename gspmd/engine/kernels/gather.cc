@@ -12,6 +12,10 @@ namespace {
 
 std::vector<int64_t> integers(const Buffer& b) {
   std::vector<int64_t> out(static_cast<size_t>(b.size()));
+  if (b.type() != ElementType::kU64) {
+    load_as(b.type(), b.raw(), b.size(), Lane::kS64, out.data());
+    return out;
+  }
   for (int64_t i = 0; i < b.size(); ++i) out[i] = integer_element(b.type(), b.raw(), i);
   return out;
 }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <complex>
+#include <type_traits>
 #include <vector>
 
 #include "gspmd/engine/kernels/kernels.h"
+#include "gspmd/engine/kernels/panels.h"
 #include "gspmd/engine/kernels/strided.h"
 #include "gspmd/engine/numeric.h"
 #include "gspmd/ops/dot_dims.h"
@@ -99,12 +101,22 @@ void multiply_columns(const Panel<T>& a, const Panel<T>& b, int64_t m, int64_t n
   }
 }
 
+// A buffer's elements in another lane than they are stored in, or as they are.
 template <typename T>
-std::vector<T> as_lanes(const Buffer& x, Lane lane) {
-  std::vector<T> out(static_cast<size_t>(x.size()));
-  load_as(x.type(), x.raw(), x.size(), lane, out.data());
-  return out;
-}
+class Lanes {
+ public:
+  Lanes(const Buffer& x, Lane lane) : data_(x.data<T>()) {
+    if (is_native(x.type()) && lane_of(x.type()) == lane) return;
+    memory_.resize(static_cast<size_t>(x.size()));
+    load_as(x.type(), x.raw(), x.size(), lane, memory_.data());
+    data_ = memory_.data();
+  }
+  const T* data() const { return data_; }
+
+ private:
+  const T* data_;
+  std::vector<T> memory_;
+};
 
 // b[k, n] contiguous.
 template <typename T>
@@ -118,7 +130,7 @@ std::vector<T> packed(const Panel<T>& b, int64_t k, int64_t n) {
 
 template <typename T>
 void multiply_as(const Matrices& x, Lane lane, Buffer* result) {
-  const std::vector<T> lhs = as_lanes<T>(x.lhs, lane), rhs = as_lanes<T>(x.rhs, lane);
+  const Lanes<T> lhs(x.lhs, lane), rhs(x.rhs, lane);
   std::vector<T> out(static_cast<size_t>(x.batch * x.m * x.n), T(0));
   for (int64_t i = 0; i < x.batch; ++i) {
     const Panel<T> a{lhs.data() + i * x.lhs_batch, x.lhs_m, x.lhs_k};
@@ -126,6 +138,8 @@ void multiply_as(const Matrices& x, Lane lane, Buffer* result) {
     T* c = out.data() + i * x.m * x.n;
     if (x.n < 8) {
       multiply_columns(a, b, x.m, x.n, x.k, c);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      multiply_panels(a.data, a.rows, a.columns, b.data, b.rows, b.columns, x.m, x.n, x.k, c);
     } else if (b.columns == 1) {
       multiply_rows(a, b.data, x.m, x.n, x.k, c);
     } else {

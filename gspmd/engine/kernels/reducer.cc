@@ -45,13 +45,13 @@ bool fits(const LaneProgram& program, absl::Span<const ElementType> types) {
 }  // namespace
 
 Reducer::Reducer(const Computation& computation, absl::Span<const ElementType> types,
-                 const KernelContext& context)
+                 const KernelContext& context, Sums sums)
     : computation_(computation), context_(context), types_(types.begin(), types.end()) {
   for (ElementType t : types_) lanes_.push_back(lane_of(t));
   const Combiner combiner = types.size() == 1 ? combiner_of(computation) : Combiner::kNone;
   if (combiner != Combiner::kNone) {
-    const bool widens =
-        accumulates_rounding(combiner) && (is_float(lanes_[0]) || is_complex(lanes_[0]));
+    const bool widens = sums == Sums::kWide && accumulates_rounding(combiner) &&
+                        (is_float(lanes_[0]) || is_complex(lanes_[0]));
     if (widens) lanes_[0] = wide_lane(lanes_[0]);
     fn_ = lane_fn(opcode_of(combiner), lanes_[0]);
     if (fn_ != nullptr) return;

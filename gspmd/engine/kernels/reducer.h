@@ -12,12 +12,15 @@ namespace gspmd {
 
 // A computation (accumulators..., values...) -> accumulators, applied to up to kChunk lanes at
 // once: one loop where it is a known combiner, a LaneProgram where it is made of element-wise
-// operators, else a call per element. Float sums are kept in f64. One thread at a time.
+// operators, else a call per element. Float sums are kept in f64, unless wanted in their own lane.
+// One thread at a time.
 class Reducer {
  public:
+  enum class Sums : uint8_t { kWide, kInOwnLane };
+
   // `types`: of the accumulators, one for each of the computation's results.
   Reducer(const Computation& computation, absl::Span<const ElementType> types,
-          const KernelContext& context);
+          const KernelContext& context, Sums sums = Sums::kWide);
 
   int arity() const { return static_cast<int>(types_.size()); }
   Lane lane(int k) const { return lanes_[k]; }

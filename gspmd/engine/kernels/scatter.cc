@@ -77,16 +77,35 @@ bool assigns(const Computation& computation) {
   return computation.params().size() == 2 && root == computation.params()[1];
 }
 
-std::vector<std::byte> as_lanes(const Buffer& b, Lane lane) {
-  std::vector<std::byte> out(static_cast<size_t>(b.size() * bytes_of(lane)));
-  load_as(b.type(), b.raw(), b.size(), lane, out.data());
-  return out;
-}
+// Lanes that are folded into: an operand's own memory where it is stored as computed in.
+class Target {
+ public:
+  Target(Buffer operand, Lane lane) : buffer_(std::move(operand)), lane_(lane) {
+    if (direct()) return;
+    lanes_.resize(static_cast<size_t>(buffer_.size() * bytes_of(lane)));
+    load_as(buffer_.type(), buffer_.raw(), buffer_.size(), lane, lanes_.data());
+  }
+
+  std::byte* mutable_data() { return direct() ? buffer_.mutable_raw() : lanes_.data(); }
+  const std::byte* data() const { return direct() ? buffer_.raw() : lanes_.data(); }
+  Buffer result() && {
+    if (direct()) return std::move(buffer_);
+    Buffer out(buffer_.type(), buffer_.dims());
+    store_from(out.type(), lane_, lanes_.data(), out.size(), out.mutable_raw());
+    return out;
+  }
+
+ private:
+  bool direct() const { return is_native(buffer_.type()) && lane_of(buffer_.type()) == lane_; }
+
+  Buffer buffer_;
+  Lane lane_;
+  std::vector<std::byte> lanes_;
+};
 
 // Folds one window, row by row where rows are contiguous on both sides.
-void fold_window(Reducer* reducer, const CopyDims& dims,
-                 std::vector<std::vector<std::byte>>* targets, int64_t to,
-                 const std::vector<std::vector<std::byte>>& updates, int64_t from) {
+void fold_window(Reducer* reducer, const CopyDims& dims, absl::Span<std::byte* const> targets,
+                 int64_t to, absl::Span<const std::byte* const> updates, int64_t from) {
   const bool has_row = !dims.empty() && dims.back().from == 1 && dims.back().to == 1;
   const int64_t row = has_row ? dims.back().size : 1;
   DimVector sizes, strides[2];
@@ -95,14 +114,14 @@ void fold_window(Reducer* reducer, const CopyDims& dims,
     strides[0].push_back(dims[i].to);
     strides[1].push_back(dims[i].from);
   }
-  absl::InlinedVector<void*, 4> acc(targets->size());
-  absl::InlinedVector<const void*, 4> x(targets->size());
+  absl::InlinedVector<void*, 4> acc(targets.size());
+  absl::InlinedVector<const void*, 4> x(targets.size());
   for_each_offset<2>(sizes, strides, [&](const int64_t(&at)[2]) {
     for (int64_t begin = 0; begin < row; begin += kChunk) {
-      for (size_t k = 0; k < targets->size(); ++k) {
+      for (size_t k = 0; k < targets.size(); ++k) {
         const int width = bytes_of(reducer->lane(static_cast<int>(k)));
-        acc[k] = (*targets)[k].data() + (to + at[0] + begin) * width;
-        x[k] = updates[k].data() + (from + at[1] + begin) * width;
+        acc[k] = targets[k] + (to + at[0] + begin) * width;
+        x[k] = updates[k] + (from + at[1] + begin) * width;
       }
       reducer->fold(absl::MakeSpan(acc), x, std::min(kChunk, row - begin));
     }
@@ -126,16 +145,24 @@ GSPMD_KERNEL(scatter_kernel) {
   }
   std::vector<ElementType> types;
   for (int k = 0; k < n; ++k) types.push_back(operands[k].type());
-  Reducer reducer(*instr.called[0], types, context);
-  std::vector<std::vector<std::byte>> targets, updates;
+  Reducer reducer(*instr.called[0], types, context, Reducer::Sums::kInOwnLane);
+  std::vector<Target> targets, updates;
+  std::vector<std::byte*> to_data;
+  std::vector<const std::byte*> from_data;
   for (int k = 0; k < n; ++k) {
-    targets.push_back(as_lanes(operands[k], reducer.lane(k)));
-    updates.push_back(as_lanes(operands[n + 1 + k], reducer.lane(k)));
+    targets.emplace_back(std::move(operands[k]), reducer.lane(k));
+    updates.emplace_back(std::move(operands[n + 1 + k]), reducer.lane(k));
+  }
+  for (int k = 0; k < n; ++k) {
+    to_data.push_back(targets[k].mutable_data());
+    from_data.push_back(updates[k].data());
   }
   const CopyDims dims = simplified(windows.copy());
   windows.for_each(
-      [&](int64_t to, int64_t from) { fold_window(&reducer, dims, &targets, to, updates, from); });
-  return reducer.results(targets, operands[0].dims());
+      [&](int64_t to, int64_t from) { fold_window(&reducer, dims, to_data, to, from_data, from); });
+  std::vector<Buffer> results;
+  for (Target& t : targets) results.push_back(std::move(t).result());
+  return results;
 }
 
 }  // namespace gspmd

@@ -1,6 +1,7 @@
 #include "tests/unit/engine/evaluate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
