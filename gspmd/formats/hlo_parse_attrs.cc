@@ -50,6 +50,8 @@ void HloParser::attribute(Scope& scope, Draft* d) {
     field(op.fields[k], d->attrs);
     return;
   }
+  const Field& thread = def(Opcode::kAsyncStart).fields[0];
+  if (d->wraps_async && name == thread.name) return field(thread, &d->async);
   if (common_attribute(scope, d, name, at) || called_attribute(d, name, at)) return;
   if (old_attribute(d, name)) return;
   std::string_view value = lex_.raw_value();

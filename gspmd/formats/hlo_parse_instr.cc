@@ -318,9 +318,10 @@ void HloParser::make_async_start(Draft* d) {
   }
   make(*scope, &inner, "");
   Computation* wrapped = scope->computation;
+  wrapped->execution_thread = d->async.execution_thread;
   finish(std::move(scope), d->at);
   d->def = &def(Opcode::kAsyncStart);
-  d->attrs = make_attrs(d->def->attrs, context_.arena());
+  d->attrs = context_.arena().make<AsyncAttrs>(d->async);
   d->called.push_back(wrapped);
 }
 

@@ -48,6 +48,7 @@ class HloParser {
     const OpDef* def = nullptr;
     std::string_view async_of;  // `negate-start`: the text before "-start"
     bool wraps_async = false;   // `def` is what an async-start runs
+    AsyncAttrs async;           // the start's own attributes, then
     Shape shape;                // null: to be inferred
     OperandList operands;
     void* attrs = nullptr;

@@ -138,10 +138,13 @@ FactorId RuleBuilder::add_on(Factor factor, absl::Span<const int64_t> operand_di
   auto [tensor, dim] = by_result ? places.back() : places.front();
   factor.size = tensors_[tensor].dim(static_cast<int>(dim));
   FactorId f = add(factor);
+  // Sides of windows differ, and bounds of dynamic dimensions may.
+  bool may_differ = by_result;
+  for (auto [t, d] : places) may_differ = may_differ || tensors_[t].is_dynamic();
   for (auto [t, d] : places) {
     place(f, t, d);
-    bool same_size = by_result || tensors_[t].dim(static_cast<int>(d)) == factor.size;
-    GSPMD_CHECK(same_size || tensors_[t].is_dynamic(), describe(instr_));
+    GSPMD_CHECK(may_differ || tensors_[t].dim(static_cast<int>(d)) == factor.size,
+                describe(instr_));
   }
   return f;
 }

@@ -21,7 +21,8 @@ void check_scale(Shape x, Shape scale, std::string_view side) {
                               to_string(scale)));
   }
   for (int d = 0; d < x.rank(); ++d) {
-    if (scale.dim(d) > 0 && x.dim(d) % scale.dim(d) == 0) continue;
+    bool fits = scale.dim(d) == 1 || (0 < scale.dim(d) && scale.dim(d) <= x.dim(d));
+    if (fits && x.dim(d) % scale.dim(d) == 0) continue;
     refuse(kName,
            fmt::format("dimension {} of {} has {} elements and {} scales", d, side, x.dim(d),
                        scale.dim(d)),

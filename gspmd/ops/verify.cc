@@ -18,6 +18,13 @@ void check_operand_count(const OpDef& d, int n) {
   throw Error(fmt::format("{} has {} operands, {} are needed", d.name, n, wanted));
 }
 
+// Those that call a list may call any number.
+void check_called_count(const OpDef& d, size_t n) {
+  if (n == d.called.size() || !d.called_list.empty()) return;
+  throw Error(fmt::format("{} calls {} computations, {} are needed", d.name, n, d.called.size()),
+              fmt::format("{}", fmt::join(d.called, " and ")));
+}
+
 // Old programs mix float types; the stated one stands.
 bool fits(Shape inferred, Shape stated) {
   if (same(inferred, stated)) return true;
@@ -167,6 +174,7 @@ void check_aliases(const Module& m) {
 Shape infer_shape(Opcode op, const InferArgs& args) {
   const OpDef& d = def(op);
   check_operand_count(d, static_cast<int>(args.operands.size()));
+  check_called_count(d, args.called.size());
   Shape shape = d.infer != nullptr ? d.infer(args) : args.stated;
   if (shape) return shape;
   throw Error(fmt::format("{}: the operands do not say what the result's shape is", d.name),
@@ -177,6 +185,7 @@ void verify(const Module& m, const Instr& i) {
   const OpDef& d = def(i);
   try {
     check_operand_count(d, i.num_operands());
+    check_called_count(d, i.called.size());
     check_shape(m, i, d);
     if (d.verify != nullptr) d.verify(i);
   } catch (Error& e) {

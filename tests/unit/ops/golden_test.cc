@@ -36,7 +36,9 @@ TEST_P(GoldenOps, ReadVerifiedAndPrinted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GoldenOps,
-                         ::testing::Values("contractions", "reductions_and_communication"));
+                         ::testing::Values("contractions", "reductions_and_communication",
+                                           "elementwise_and_movement", "indexing_and_control",
+                                           "scan_and_scaled_dot"));
 
 }  // namespace
 }  // namespace gspmd
