@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "gspmd/base/check.h"
+#include "gspmd/engine/input_wishes.h"
 #include "gspmd/engine/numeric.h"
 #include "gspmd/ops/op_def.h"
 
@@ -19,68 +20,6 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Follows values that hold indices forward to what they index: the smallest dimension is the bound.
-class IndexBounds {
- public:
-  explicit IndexBounds(const Module& m) : bound_(m.num_ids(), kNone) {
-    const auto& all = m.computations();
-    for (int round = 0; round < 3; ++round) {  // loops carry bounds around
-      for (auto c = all.rbegin(); c != all.rend(); ++c) {
-        const auto& instrs = (*c)->instrs();
-        for (auto i = instrs.rbegin(); i != instrs.rend(); ++i) visit(**i);
-      }
-    }
-  }
-  static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
-  int64_t of(const Instr& i) const { return bound_[i.id]; }
-
- private:
-  void lower(const Instr& i, int64_t bound) { bound_[i.id] = std::min(bound_[i.id], bound); }
-
-  void visit(const Instr& i) {
-    switch (i.opcode) {
-      case Opcode::kGather:
-        for (int64_t d : i.attrs<GatherAttrs>().start_index_map) {
-          lower(*i.operand(1), i.operand(0)->shape.dim(static_cast<int>(d)) -
-                                   i.attrs<GatherAttrs>().slice_sizes[d] + 1);
-        }
-        return;
-      case Opcode::kScatter: {
-        int n = i.num_operands() / 2;
-        for (int64_t d : i.attrs<ScatterAttrs>().scatter_dims_to_operand_dims) {
-          lower(*i.operand(n), i.operand(0)->shape.dim(static_cast<int>(d)));
-        }
-        return;
-      }
-      case Opcode::kDynamicSlice:
-        for (int k = 1; k < i.num_operands(); ++k) {
-          if (k - 1 < i.shape.rank())
-            lower(*i.operand(k), i.operand(0)->shape.dim(k - 1) - i.shape.dim(k - 1) + 1);
-        }
-        return;
-      case Opcode::kDynamicUpdateSlice:
-        for (int k = 2; k < i.num_operands(); ++k) {
-          if (k - 2 < i.shape.rank())
-            lower(*i.operand(k), i.shape.dim(k - 2) - i.operand(1)->shape.dim(k - 2) + 1);
-        }
-        return;
-      default:
-        break;
-    }
-    // Through what keeps or shifts values a little; tuples and loops by whole values.
-    bool passes = def(i).traits.data_movement || def(i).traits.structural ||
-                  i.opcode == Opcode::kConvert || i.opcode == Opcode::kSelect ||
-                  i.opcode == Opcode::kAdd || i.opcode == Opcode::kClamp ||
-                  i.opcode == Opcode::kCustomCall;
-    if (!passes || bound_[i.id] == kNone) return;
-    for (const Instr* o : i.operands) {
-      if (o->shape.is_array() && (is_integer(o->shape.type()))) lower(*o, bound_[i.id]);
-    }
-  }
-
-  std::vector<int64_t> bound_;
-};
-
 // The unit of a float array's values, which are -8 to 8 units: 1/8, and less for matrices, so that
 // a product's sums over many elements stay near 1 and nothing that follows (a softmax, a norm)
 // blows rounding up.
@@ -92,28 +31,29 @@ double unit_of(Shape s) {
   return unit;
 }
 
-void make_floats(Shape s, uint64_t seed, Buffer* b) {
+void make_floats(Shape s, uint64_t seed, bool positive, Buffer* b) {
   bool complex = is_complex(s.type());
   ElementType from = complex ? ElementType::kC128 : ElementType::kF64;
   double unit = unit_of(s);
   std::byte* to = b->mutable_raw();
   for (int64_t k = 0; k < b->size(); ++k) {
     uint64_t r = mix(seed + static_cast<uint64_t>(k));
-    double parts[2] = {unit * (static_cast<double>(r % 17) - 8),
-                       unit * (static_cast<double>(r / 17 % 17) - 8)};
+    double parts[2] = {
+        unit * (positive ? 1 + static_cast<double>(r % 8) : static_cast<double>(r % 17) - 8),
+        unit * (static_cast<double>(r / 17 % 17) - 8)};
     convert_elements(from, reinterpret_cast<const std::byte*>(parts), 1, s.type(),
                      to + k * storage_bytes(s.type()));
   }
 }
 
-Buffer make_leaf(Shape s, uint64_t seed, int64_t bound) {
+Buffer make_leaf(Shape s, uint64_t seed, const Wish& wish) {
   Buffer b(s.type(), s.dims());
   if (is_float(s.type()) || is_complex(s.type())) {
-    make_floats(s, seed, &b);
+    make_floats(s, seed, wish.positive, &b);
     return b;
   }
   std::byte* to = b.mutable_raw();
-  int64_t range = s.type() == ElementType::kPred ? 2 : bound == IndexBounds::kNone ? 4 : bound;
+  int64_t range = s.type() == ElementType::kPred ? 2 : wish.bound == Wish::kNone ? 4 : wish.bound;
   for (int64_t k = 0; k < b.size(); ++k) {
     int64_t v = static_cast<int64_t>(mix(seed + static_cast<uint64_t>(k)) %
                                      static_cast<uint64_t>(std::max<int64_t>(range, 1)));
@@ -199,11 +139,12 @@ bool same_box(const Buffer& whole, const Buffer& block, const Block& box) {
 }  // namespace
 
 std::vector<Buffer> make_inputs(const Module& module, uint64_t seed) {
-  IndexBounds bounds(module);
+  InputWishes wishes(module);
   std::vector<Buffer> out;
   for (const Instr* p : module.entry()->params()) {
-    for_each_leaf(p->shape, [&](Shape s, int) {
-      out.push_back(make_leaf(s, mix(seed * 1000003 + out.size()), bounds.of(*p)));
+    bool tuple = p->shape.is_tuple();
+    for_each_leaf(p->shape, [&](Shape s, int k) {
+      out.push_back(make_leaf(s, mix(seed * 1000003 + out.size()), wishes.of(*p, tuple ? k : -1)));
     });
   }
   return out;

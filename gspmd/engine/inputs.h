@@ -10,9 +10,9 @@
 namespace gspmd {
 
 // Made-up global values for the entry's parameter leaves, the same for the same seed everywhere:
-// floats are small dyadic numbers (multiples of 1/8 up to 1), so that sums and products are exact
-// as long as they can be; integers that choose places (gather, scatter, dynamic-slice) lie in the
-// range of what they index, other integers in [0, 4).
+// floats are small dyadic numbers (-8 to 8 units of a power of two), so that sums and products are
+// exact as long as they can be; what the program does with a value bounds it (input_wishes.h);
+// other integers lie in [0, 4).
 std::vector<Buffer> make_inputs(const Module& module, uint64_t seed);
 
 // The block of a global array that each device has under a sharding (position by position: devices
