@@ -18,7 +18,6 @@ import argparse
 import os
 import re
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -26,6 +25,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHARED = os.environ.get("GSPMD_SHARED", os.path.join(ROOT, "..", "shared"))
 DEFAULT_OUT = os.path.join(ROOT, "build", "xla_dumps")
+sys.path.insert(0, os.path.join(ROOT, "tests", "xla"))
+import xla_child
 
 RESULT_MARKER = re.compile(
     r'custom-call\(([^()]*)\), custom_call_target="xla\.sdy\.FuncResultSharding".*'
@@ -53,39 +54,19 @@ def num_partitions(text):
     return int(match[1]) if match else 1
 
 
-def compile_in_child(path, dump_dir, log_path):
-    """Never returns: compiles with XLA's partitioner, dumping around sharding propagation."""
-    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
+def compile_with_dumps(path, dump_dir):
+    """In a child: compiles with XLA's partitioner, dumping around sharding propagation."""
     with open(path) as file:
         text = without_sdy(file.read())
-    n = num_partitions(text)
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
-    os.environ["XLA_FLAGS"] = (
-        f"--xla_force_host_platform_device_count={n} --xla_dump_to={dump_dir} "
-        "--xla_dump_hlo_as_text --xla_dump_hlo_pass_re=sharding-propagation|spmd-partitioning"
+    kinds = ("parameters", "output")
+    allow = {k: header_flags(text, f"allow_spmd_sharding_propagation_to_{k}") for k in kinds}
+    passes = "sharding-propagation|spmd-partitioning"
+    xla_child.compile_for_devices(
+        text,
+        num_partitions(text),
+        f"--xla_dump_to={dump_dir} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re={passes}",
+        {kind: flags for kind, flags in allow.items() if flags},
     )
-    from jaxlib import _hlo, _jax
-    from jaxlib import xla_client as xc
-
-    module = _hlo.hlo_module_from_text(text)
-    computation = _hlo.XlaComputation(module.as_serialized_hlo_module_proto())
-    client = xc.make_cpu_client()
-    options = xc.CompileOptions()
-    options.num_replicas, options.num_partitions = 1, n
-    build = options.executable_build_options
-    build.num_replicas, build.num_partitions = 1, n
-    build.use_spmd_partitioning = True
-    build.use_shardy_partitioner = False
-    for kind in ("parameters", "output"):
-        allow = header_flags(text, f"allow_spmd_sharding_propagation_to_{kind}")
-        if allow:
-            setattr(build, f"allow_spmd_sharding_propagation_to_{kind}", allow)
-    mlir = _jax.mlir.xla_computation_to_mlir_module(computation)
-    client.compile_and_load(mlir, _jax.DeviceList(tuple(client.devices()[:n])), options)
-    os._exit(0)
 
 
 def find_dump(dump_dir, when):
@@ -98,26 +79,6 @@ def propagation_is_over(dump_dir):
     return any("before_spmd-partitioning" in f for f in os.listdir(dump_dir))
 
 
-def run_child(path, dump_dir, log_path, timeout):
-    pid = os.fork()
-    if pid == 0:
-        try:
-            compile_in_child(path, dump_dir, log_path)
-        except BaseException as error:  # the child must never return into the parent's code
-            os.write(2, f"{error}\n".encode())
-        os._exit(1)
-    start = time.time()
-    while time.time() - start < timeout:
-        time.sleep(0.05)
-        done, _ = os.waitpid(pid, os.WNOHANG)
-        if done == pid:
-            return
-        if propagation_is_over(dump_dir):
-            break
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-
-
 def dump_propagation(path, out_dir=DEFAULT_OUT, timeout=300, force=False):
     """The paths of (before, after) for an HLO file; RuntimeError with XLA's last words."""
     base = os.path.basename(path).removesuffix(".hlo")
@@ -126,17 +87,17 @@ def dump_propagation(path, out_dir=DEFAULT_OUT, timeout=300, force=False):
         return targets
     os.makedirs(out_dir, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="xla_propagation") as work:
-        dump_dir = os.path.join(work, "dump")
-        os.mkdir(dump_dir)
-        log_path = os.path.join(work, "log")
-        run_child(path, dump_dir, log_path, timeout)
-        found = [find_dump(dump_dir, when) for when in ("before", "after")]
+        try:
+            output = xla_child.run(
+                lambda: compile_with_dumps(path, work),
+                lambda _: propagation_is_over(work),
+                timeout,
+            )
+        except TimeoutError as error:
+            output = str(error)
+        found = [find_dump(work, when) for when in ("before", "after")]
         if not all(found):
-            words = ""
-            if os.path.exists(log_path):
-                with open(log_path, errors="replace") as log:
-                    words = log.read().strip()[-400:]
-            raise RuntimeError(f"no dump of {path}: {words or 'timeout'}")
+            raise RuntimeError(f"no dump of {path}: {output.strip()[-400:]}")
         for source, target in zip(found, targets, strict=True):
             shutil.copyfile(source, target)
     return targets
