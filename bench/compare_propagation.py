@@ -3,11 +3,12 @@
 
     compare_propagation.py [GSPMD [DUMPS]] [--only PATTERN] [--most N]
 
-For every NAME.before.hlo and NAME.after.hlo in DUMPS (bench/xla_propagation.py makes them) it runs `gspmd propagate` on the first and compares every array, by instruction name and tuple
-leaf, with the second. A value is sharded *at least as finely* as XLA's where any two devices that
-hold the same tile of it in ours do in XLA's too, and *more finely* where that is so and XLA's has
-fewer tiles. Both are counted in bytes of the whole (unsharded) value. Left out are values
-in manual regions, values of one element, which cannot be split, and those that XLA's pass inserts.
+For every NAME.before.hlo and NAME.after.hlo in DUMPS (bench/xla_propagation.py makes them) it runs
+`gspmd propagate` on the first and compares every array, by instruction name and tuple leaf, with
+the second. A value is sharded *at least as finely* as XLA's where any two devices that hold the
+same tile of it in ours do in XLA's too, and *more finely* where that is so and XLA's has fewer
+tiles. Both are counted in bytes of the whole (unsharded) value. Left out are values in manual
+regions, values of one element, which cannot be split, and those that XLA's pass inserts.
 The exit code is 1 if any file misses 95 % at least as fine or exceeds 5 % more finely.
 """
 
