@@ -38,12 +38,12 @@ uint64_t too_large(const FloatFormat& f) {
   return f.nan == Nan::kNone ? largest_finite(f) : nan_bits(f);
 }
 
-// f8e8m0fnu: powers of two alone, code c is 2^(c-127); no sign, no zero.
+// f8e8m0fnu: powers of two alone, code c is 2^(c-127); no sign, no zero. A tie goes up: 1.5 to 2.
 uint64_t scale_bits(double value) {
   if (!(value > 0) || std::isinf(value)) return 0xff;
   int exponent = 0;
   double mantissa = std::frexp(value, &exponent);  // [0.5, 1)
-  int code = exponent - 1 + 127 + (mantissa > 0.75 ? 1 : 0);
+  int code = exponent - 1 + 127 + (mantissa >= 0.75 ? 1 : 0);
   return static_cast<uint64_t>(code < 0 ? 0 : code > 254 ? 0xff : code);
 }
 

@@ -104,6 +104,24 @@ INSTANTIATE_TEST_SUITE_P(Integers, ElementwiseKernel, testing::ValuesIn(kInteger
 INSTANTIATE_TEST_SUITE_P(Floats, ElementwiseKernel, testing::ValuesIn(kFloats));
 INSTANTIATE_TEST_SUITE_P(Complex, ElementwiseKernel, testing::ValuesIn(kComplex));
 
+// Values that XLA's CPU backend has no code for.
+TEST(ElementwiseKernels, InverseAndHyperbolicFunctions) {
+  const Case cases[] = {
+      {"f32[3] asin(f32[3] constant({0.5, -1, 2}))",
+       "f32[3] constant({0.5235988, -1.5707964, nan})"},
+      {"f32[3] acos(f32[3] constant({0.5, -1, 2}))",
+       "f32[3] constant({1.0471976, 3.1415927, nan})"},
+      {"f32[2] sinh(f32[2] constant({1, -inf}))", "f32[2] constant({1.1752012, -inf})"},
+      {"f32[2] cosh(f32[2] constant({1, -inf}))", "f32[2] constant({1.5430807, inf})"},
+      {"f64[2] asinh(f64[2] constant({1, -1}))",
+       "f64[2] constant({0.881373587019543, -0.881373587019543})"},
+      {"f32[2] acosh(f32[2] constant({2, 0.5}))", "f32[2] constant({1.3169579, nan})"},
+      {"f32[3] atanh(f32[3] constant({0.5, 1, 2}))", "f32[3] constant({0.54930615, inf, nan})"},
+      {"c64[1] sinh(c64[1] constant({(1, 2)}))", "c64[1] constant({(-0.48905626, 1.4031192)})"},
+  };
+  for (const Case& c : cases) expect_near(c.actual, c.expected, 1e-6);
+}
+
 TEST(ElementwiseKernels, LongArraysAreTakenInChunks) {
   // 1300 elements of a narrow type with a scalar: more than two chunks.
   const std::string program =

@@ -54,7 +54,7 @@ constexpr Case kCases[] = {
     {"f4e2m1fn[5] convert(f32[5] constant({7, inf, -9, 0.25, 2.5}))", "f4e2m1fn[5] constant({6, 6, -6, 0, 2})"},
     {"f4e2m1fn[1] convert(f32[1] constant({nan}))", "f4e2m1fn[1] constant({-0})"},
     {"c64[2] convert(f32[2] constant({1, 2}))", "c64[2] constant({(1, 0), (2, 0)})"},
-    {"f32[5] convert(f8e8m0fnu[5] convert(f32[5] constant({0.3, 448, 0, -1, inf})))", "f32[5] constant({0.25, 512, nan, nan, nan})"},
+    {"f32[7] convert(f8e8m0fnu[7] convert(f32[7] constant({0.3, 448, 0, -1, inf, 1.5, 3})))", "f32[7] constant({0.25, 512, nan, nan, nan, 2, 4})"},
     {"f32[4] reduce-precision(f32[4] constant({70000, 1e-6, nan, 1.0009765625})), exponent_bits=5, mantissa_bits=10", "f32[4] constant({inf, 0, nan, 1.0009765625})"},
     {"f32[2] reduce-precision(f32[2] constant({65504, 1.0625})), exponent_bits=5, mantissa_bits=3", "f32[2] constant({inf, 1})"},
     {"f32[1] reduce-precision(f32[1] constant({1e-40})), exponent_bits=8, mantissa_bits=23", "f32[1] constant({1e-40})"},
