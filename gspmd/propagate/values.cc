@@ -3,6 +3,8 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include <fmt/format.h>
+
 #include <numeric>
 
 #include "gspmd/ops/custom_call.h"
@@ -61,11 +63,21 @@ class Builder {
           throw error_at(m_, *i, e.message(), e.hint(), e.code());
         }
         for (size_t k = 0; k < found.size(); ++k) {
+          check_devices(*i, found[k]);
           if (!found[k].unknown)
             set_annotation(t_.first_leaf[i->id] + static_cast<uint32_t>(k), found[k]);
         }
       }
     }
+  }
+
+  // A value on some of the devices only has no layout over the module's mesh.
+  void check_devices(const Instr& i, const Annotation& a) const {
+    if (a.unknown || a.sharding.mesh().num_devices() == r_.mesh()->num_devices()) return;
+    throw error_at(m_, i,
+                   fmt::format("the sharding names {} of {} devices",
+                               a.sharding.mesh().num_devices(), r_.mesh()->num_devices()),
+                   "give every device a tile; for copies add last_tile_dim_replicate", "GS2001");
   }
 
   void set_annotation(uint32_t leaf, const Annotation& a) {
