@@ -92,8 +92,11 @@ class RuleCache {
       return H::combine(std::move(h), k.opcode, k.attrs, k.shapes, k.called);
     }
   };
+  const Rule* find_or_make(const Instr& instr);
+
   Arena arena_;
   absl::flat_hash_map<Key, const Rule*> rules_;
+  std::vector<std::pair<const Instr*, const Rule*>> by_id_;  // passes ask for the same ones often
 };
 
 // Checks one instruction: operand count, inferred against stated shape, attributes, called

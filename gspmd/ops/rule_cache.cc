@@ -4,6 +4,16 @@
 namespace gspmd {
 
 const Rule& RuleCache::get(const Instr& instr) {
+  if (instr.id >= by_id_.size()) by_id_.resize(instr.id + 1 + by_id_.size() / 2);
+  auto& [known, rule] = by_id_[instr.id];
+  if (known != &instr) {
+    rule = find_or_make(instr);
+    known = &instr;
+  }
+  return *rule;
+}
+
+const Rule* RuleCache::find_or_make(const Instr& instr) {
   Key key{.opcode = instr.opcode,
           .attrs = instr.attributes.data(),
           .shapes = {instr.shape},
@@ -15,7 +25,7 @@ const Rule& RuleCache::get(const Instr& instr) {
     GSPMD_CHECK(def(instr).rule != nullptr, describe(instr));
     at->second = def(instr).rule(instr, arena_);
   }
-  return *at->second;
+  return at->second;
 }
 
 }  // namespace gspmd
