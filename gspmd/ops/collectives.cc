@@ -63,7 +63,11 @@ Shape resized(const InferArgs& args, std::string_view op, F f) {
 }
 
 Shape infer_all_gather(const InferArgs& args) {
-  return resized(args, "all-gather", [](int64_t size, int64_t group) { return size * group; });
+  return resized(args, "all-gather", [](int64_t size, int64_t group) {
+    int64_t all = 0;
+    if (!__builtin_mul_overflow(size, group, &all)) return all;
+    refuse("all-gather", fmt::format("{} devices give {} elements each", group, size));
+  });
 }
 
 Shape infer_reduce_scatter(const InferArgs& args) {

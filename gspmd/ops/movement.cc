@@ -94,7 +94,9 @@ Shape infer_concatenate(const InferArgs& args) {
         check_equal(first.dim(d), s.dim(d), "concatenate",
                     fmt::format("dimension {} of operands 0 and {}", d, k));
     }
-    sizes[dims[0]] += s.dim(static_cast<int>(dims[0]));
+    if (__builtin_add_overflow(sizes[dims[0]], s.dim(static_cast<int>(dims[0])), &sizes[dims[0]])) {
+      refuse("concatenate", "the result has too many elements to count");
+    }
   }
   return args.context.array(first.type(), sizes);
 }
@@ -148,7 +150,7 @@ const Rule* slice_rule(const Instr& instr, Arena& arena) {
       continue;
     }
     WindowDim w;
-    w.stride = a.strides[d];
+    w.stride = instr.shape.dim(d) > 1 ? a.strides[d] : 1;
     w.pad_low = -a.starts[d];
     r.window({d}, d, w);
   }
@@ -167,8 +169,11 @@ Shape infer_pad(const InferArgs& args) {
   }
   Sizes sizes;
   for (int d = 0; d < s.rank(); ++d) {
-    int64_t n =
-        a.low[d] + s.dim(d) + a.high[d] + std::max<int64_t>(s.dim(d) - 1, 0) * a.interior[d];
+    for (int64_t n : {a.low[d], a.high[d], a.interior[d]}) {
+      if (-kMaxWindowNumber <= n && n <= kMaxWindowNumber) continue;
+      refuse("pad", fmt::format("dimension {} is padded by {}, which is too large", d, n));
+    }
+    int64_t n = padded_size(s.dim(d), a.low[d], a.high[d], a.interior[d]);
     if (n < 0 || a.interior[d] < 0) {
       refuse("pad",
              fmt::format("dimension {} of {} elements padded by {}_{}_{}", d, s.dim(d), a.low[d],

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "gspmd/base/error.h"
 
@@ -95,11 +96,37 @@ Shape one_or_tuple(Context& context, absl::Span<const Shape> shapes) {
   return shapes.size() == 1 ? shapes[0] : context.tuple(shapes);
 }
 
+void check_countable(Shape s, std::string_view op) {
+  for_each_leaf(s, [&](Shape leaf, int) {
+    if (!leaf.is_array()) return;
+    int64_t bits = std::max(8, bits_of(leaf.type()));
+    for (int64_t d : leaf.dims()) {
+      if (d <= 0 || !__builtin_mul_overflow(bits, d, &bits)) continue;
+      refuse(op, fmt::format("{} has too many elements to count", to_string(leaf)));
+    }
+  });
+}
+
+namespace {
+
+// A size that no array has stands for all larger ones.
+int64_t as_size(__int128 n) {
+  constexpr int64_t kTooLarge = std::numeric_limits<int64_t>::max() / 2;
+  return n > kTooLarge ? kTooLarge : n < -kTooLarge ? -kTooLarge : static_cast<int64_t>(n);
+}
+
+}  // namespace
+
+int64_t padded_size(int64_t size, int64_t low, int64_t high, int64_t interior) {
+  __int128 holes = static_cast<__int128>(std::max<int64_t>(size - 1, 0)) * interior;
+  return as_size(static_cast<__int128>(size) + holes + low + high);
+}
+
 int64_t window_positions(int64_t size, const WindowDim& w) {
-  int64_t base = size == 0 ? 0 : (size - 1) * w.base_dilation + 1;
-  int64_t padded = w.pad_low + base + w.pad_high;
-  int64_t reach = (w.size - 1) * w.window_dilation + 1;
-  return padded < reach ? 0 : (padded - reach) / w.stride + 1;
+  __int128 base = size == 0 ? 0 : static_cast<__int128>(size - 1) * w.base_dilation + 1;
+  __int128 padded = base + w.pad_low + w.pad_high;
+  __int128 reach = static_cast<__int128>(w.size - 1) * w.window_dilation + 1;
+  return padded < reach ? 0 : as_size((padded - reach) / w.stride + 1);
 }
 
 void check_window(Window window, int rank, std::string_view op) {
@@ -108,6 +135,11 @@ void check_window(Window window, int rank, std::string_view op) {
   }
   for (size_t d = 0; d < window.size(); ++d) {
     const WindowDim& w = window[d];
+    for (int64_t n :
+         {w.size, w.stride, w.pad_low, w.pad_high, w.base_dilation, w.window_dilation}) {
+      if (-kMaxWindowNumber <= n && n <= kMaxWindowNumber) continue;
+      refuse(op, fmt::format("window dimension {}: {} is too large", d, n));
+    }
     if (w.size > 0 && w.stride > 0 && w.base_dilation > 0 && w.window_dilation > 0) continue;
     refuse(op, fmt::format(
                    "window dimension {}: size {}, stride {}, lhs_dilate {}, rhs_dilate {} must be "

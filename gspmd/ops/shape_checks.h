@@ -62,13 +62,22 @@ class Sizes {
   uint64_t dynamic_ = 0;
 };
 
+// The bytes of every leaf can be counted in an int64_t.
+void check_countable(Shape s, std::string_view op);
+
 // One shape, or the tuple of several.
 Shape one_or_tuple(Context& context, absl::Span<const Shape> shapes);
 
 // The number of positions of a window along a dimension of `size` elements.
 int64_t window_positions(int64_t size, const WindowDim& w);
-// Sizes, strides and dilations must be positive; one entry for each of `rank` dimensions.
+// Sizes, strides and dilations must be positive, and no number so large that arithmetic with them
+// could overflow; one entry for each of `rank` dimensions.
 void check_window(Window window, int rank, std::string_view op);
+
+// Paddings, dilations and the like stay below this: their products with sizes fit in 128 bits.
+inline constexpr int64_t kMaxWindowNumber = int64_t{1} << 40;
+// low + size with interior padding + high, or a number past all sizes where that is so large.
+int64_t padded_size(int64_t size, int64_t low, int64_t high, int64_t interior);
 
 // A window that leaves a dimension as it is: size 1, stride 1, no padding, no dilation.
 bool is_trivial(const WindowDim& w);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "gspmd/ops/op_def.h"
+#include "gspmd/ops/shape_checks.h"
 
 namespace gspmd {
 namespace {
@@ -176,7 +177,10 @@ Shape infer_shape(Opcode op, const InferArgs& args) {
   check_operand_count(d, static_cast<int>(args.operands.size()));
   check_called_count(d, args.called.size());
   Shape shape = d.infer != nullptr ? d.infer(args) : args.stated;
-  if (shape) return shape;
+  if (shape) {
+    check_countable(shape, d.name);
+    return shape;
+  }
   throw Error(fmt::format("{}: the operands do not say what the result's shape is", d.name),
               "state it");
 }
@@ -186,6 +190,7 @@ void verify(const Module& m, const Instr& i) {
   try {
     check_operand_count(d, i.num_operands());
     check_called_count(d, i.called.size());
+    check_countable(i.shape, d.name);
     check_shape(m, i, d);
     if (d.verify != nullptr) d.verify(i);
   } catch (Error& e) {

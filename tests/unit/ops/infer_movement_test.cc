@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/unit/ops/op_bench.h"
 
 namespace gspmd {
@@ -89,6 +91,26 @@ TEST_F(InferMovement, MovesRefuse) {
             "error: concatenate: dimension 0 of operands 0 and 1: sizes 8 and 7 must be equal");
   EXPECT_EQ(b.infer(Opcode::kConcatenate, {"f32[8]", "s32[8]"}, over({0})),
             "error: concatenate: operand 0 is f32[8] and operand 1 is s32[8]");
+}
+
+TEST_F(InferMovement, NumbersTooLargeToCountWith) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  auto pad = [&](int64_t low, int64_t high, int64_t interior) {
+    return b.infer(Opcode::kPad, {"f32[4]", "f32[]"},
+                   b.attrs(PadAttrs{b.dims({low}), b.dims({high}), b.dims({interior})}));
+  };
+  EXPECT_EQ(pad(kMax, 0, 0),
+            "error: pad: dimension 0 is padded by 9223372036854775807, which is too large");
+  EXPECT_EQ(pad(0, 0, int64_t{1} << 40), "f32[3298534883332]");
+  Attrs joined = over({0});
+  EXPECT_EQ(
+      b.infer(Opcode::kConcatenate, {"u8[9223372036854775807]", "u8[9223372036854775807]"}, joined),
+      "error: concatenate: the result has too many elements to count");
+  WindowDim w;
+  w.window_dilation = kMax;
+  EXPECT_EQ(b.infer(Opcode::kReduceWindow, {"f32[4]", "f32[]"}, b.attrs(WindowAttrs{b.window({w})}),
+                    {b.reducer(Opcode::kAdd)}),
+            "error: reduce-window: window dimension 0: 9223372036854775807 is too large");
 }
 
 TEST_F(InferMovement, Dynamic) {

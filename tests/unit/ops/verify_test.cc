@@ -233,6 +233,21 @@ TEST_F(VerifyModule, AliasesAndDonors) {
   EXPECT_EQ(verified(), "m: buffer_donor names parameter 0 {0}, which does not exist");
 }
 
+TEST_F(VerifyModule, ShapesTooLargeToCount) {
+  Shape large = m.context().array(ElementType::kF32, {int64_t{1} << 40, int64_t{1} << 40});
+  c->set_root(
+      m.add(c, Opcode::kBroadcast, large, {parameter(0)}, m.context().attrs(DimsAttrs{}), "w"));
+  EXPECT_EQ(verified(),
+            "w = f32[1099511627776,1099511627776] broadcast(p0): broadcast: "
+            "f32[1099511627776,1099511627776] has too many elements to count");
+}
+
+TEST_F(VerifyModule, CalledCounts) {
+  Instr* p = parameter(0);
+  c->set_root(m.add(c, Opcode::kCall, f32, {p}, m.context().attrs(CallAttrs{}), "call"));
+  EXPECT_EQ(verified(), "call = f32[] call(p0): call calls 0 computations, 1 are needed");
+}
+
 TEST_F(VerifyModule, Names) {
   parameter(0);
   c->set_root(m.add(c, Opcode::kNegate, f32, {c->params()[0]}, {}, "p0"));
