@@ -200,6 +200,7 @@ Lane wide_lane(Lane lane) {
 bool is_native(ElementType type) { return storage_bytes(type) == bytes_of(lane_of(type)); }
 
 void load_lanes(ElementType type, const std::byte* from, int64_t n, void* to) {
+  if (n == 0) return;  // there may be no memory
   if (is_native(type)) {
     std::memcpy(to, from, static_cast<size_t>(n * storage_bytes(type)));
   } else if (is_float(type)) {
@@ -214,6 +215,7 @@ void load_lanes(ElementType type, const std::byte* from, int64_t n, void* to) {
 }
 
 void store_lanes(ElementType type, const void* from, int64_t n, std::byte* to) {
+  if (n == 0) return;  // there may be no memory
   const int bits = bits_of(type);
   const bool is_signed = class_of(type) == TypeClass::kSigned;
   if (is_native(type)) {
