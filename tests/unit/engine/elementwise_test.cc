@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/unit/engine/evaluate.h"
 
 namespace gspmd::test {
@@ -120,6 +122,27 @@ TEST(ElementwiseKernels, InverseAndHyperbolicFunctions) {
       {"c64[1] sinh(c64[1] constant({(1, 2)}))", "c64[1] constant({(-0.48905626, 1.4031192)})"},
   };
   for (const Case& c : cases) expect_near(c.actual, c.expected, 1e-6);
+}
+
+TEST(ElementwiseKernels, TanhIsWithinThreeUlp) {
+  // i / 4096 - 12, in f32 and f64.
+  const char* program =
+      "HloModule m\n\nENTRY e {\n  i = f32[98304] iota(), iota_dimension=0\n  c = f32[] "
+      "constant(4096)\n"
+      "  cs = f32[98304] broadcast(c), dimensions={}\n  q = f32[98304] divide(i, cs)\n"
+      "  o = f32[] constant(12)\n  os = f32[98304] broadcast(o), dimensions={}\n"
+      "  x = f32[98304] subtract(q, os)\n  t = f32[98304] tanh(x)\n  y = f64[98304] convert(x)\n"
+      "  u = f64[98304] tanh(y)\n  ROOT r = (f32[98304], f64[98304]) tuple(t, u)\n}\n";
+  std::vector<Buffer> r = evaluate(program);
+  const float* narrow = r[0].data<float>();
+  const double* exact = r[1].data<double>();
+  for (int i = 0; i < 98304; ++i) {
+    const auto nearest = static_cast<float>(exact[i]);
+    const double ulp = std::nextafter(std::fabs(nearest), 2.0f) - std::fabs(nearest);
+    ASSERT_LE(std::fabs(static_cast<double>(narrow[i]) - exact[i]), 3 * ulp) << i;
+  }
+  expect_same("f32[5] tanh(f32[5] constant({-0, 0, inf, -inf, nan}))",
+              "f32[5] constant({-0, 0, 1, -1, nan})");
 }
 
 TEST(ElementwiseKernels, LongArraysAreTakenInChunks) {
