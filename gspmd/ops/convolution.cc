@@ -38,7 +38,7 @@ void check_groups(const ConvAttrs& a, Shape lhs, Shape rhs) {
           batch = lhs.dim(as_int(a.dims.input_batch));
   int64_t kernel_in = rhs.dim(as_int(a.dims.kernel_input)),
           out = rhs.dim(as_int(a.dims.kernel_output));
-  if (features != kernel_in * g) {
+  if (features % g != 0 || features / g != kernel_in) {
     refuse(
         kName,
         fmt::format("{} input features, and {} of the kernel in {} groups", features, kernel_in, g),

@@ -135,7 +135,8 @@ Shape infer_slice(const InferArgs& args) {
                          a.strides[d], d, s.dim(d)),
              "0 <= start <= limit <= size and a positive stride");
     }
-    sizes.add(ceil_div(a.limits[d] - a.starts[d], a.strides[d]));
+    int64_t extent = a.limits[d] - a.starts[d];
+    sizes.add(ceil_div(extent, std::min(a.strides[d], std::max<int64_t>(extent, 1))));
   }
   return sizes.shape(args.context, s.type());
 }
