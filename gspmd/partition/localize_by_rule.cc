@@ -27,9 +27,16 @@ Attrs local_gather(const LocalOp& op) {
   return op.e.context().attrs(a);
 }
 
-// Groups are split with the features (or the batch) that they group.
+// Windows are as large as the local kernel, whose taps may be split with the image. Groups are
+// split with the features (or the batch) that they group.
 Attrs local_convolution(const LocalOp& op) {
   ConvAttrs a = op.instr().attrs<ConvAttrs>();
+  absl::Span<WindowDim> window = op.e.context().arena().array<WindowDim>(a.window.size());
+  std::copy(a.window.begin(), a.window.end(), window.begin());
+  for (size_t k = 0; k < window.size(); ++k) {
+    window[k].size = op.operands[1]->shape.dim(static_cast<int>(a.dims.kernel_spatial[k]));
+  }
+  a.window = window;
   if (a.feature_groups > 1) {
     int64_t in_group = op.operands[1]->shape.dim(static_cast<int>(a.dims.kernel_input));
     a.feature_groups = op.operands[0]->shape.dim(static_cast<int>(a.dims.input_feature)) / in_group;
