@@ -99,6 +99,81 @@ class WindowFold {
   std::vector<std::vector<std::byte>> lanes_;
 };
 
+// Long windows along one dimension alone, without dilations: the dimension, else -1.
+int64_t sliding_dim(Window window) {
+  constexpr int64_t kLong = 8;
+  int64_t found = -1;
+  for (size_t d = 0; d < window.size(); ++d) {
+    const WindowDim& w = window[d];
+    if (w.size == 1 && w.stride == 1 && w.base_dilation == 1 && w.pad_low == 0 && w.pad_high == 0) {
+      continue;
+    }
+    if (found >= 0 || w.size < kLong || w.base_dilation != 1 || w.window_dilation != 1) return -1;
+    found = static_cast<int64_t>(d);
+  }
+  return found;
+}
+
+// Such windows in three folds an element, however long (van Herk 1992): the operand is cut into
+// blocks as long as a window; each window is a suffix of one block and a prefix of the next. With
+// windows of 3, elements 2..4 are the suffix {2} of block 0..2 and the prefix {3, 4} of block 3..5.
+class SlidingFold {
+ public:
+  SlidingFold(Reducer* reducer, const WindowDim& window, int64_t dim, const Buffer& x)
+      : reducer_(*reducer),
+        window_(window),
+        width_(bytes_of(reducer->lane(0))),
+        n_(x.dims()[dim]),
+        inner_(strides_of(x.dims())[dim]),
+        suffixes_(static_cast<size_t>(x.size() * width_)) {
+    load_as(x.type(), x.raw(), x.size(), reducer->lane(0), suffixes_.data());
+    prefixes_ = suffixes_;
+    for (int64_t o = 0; o < x.size() / (n_ * inner_); ++o) {
+      for (int64_t i = 1; i < n_; ++i) {
+        if (i % window_.size != 0) fold(row(&prefixes_, o, i), row(&prefixes_, o, i - 1));
+      }
+      for (int64_t i = n_ - 2; i >= 0; --i) {
+        if ((i + 1) % window_.size != 0) fold(row(&suffixes_, o, i), row(&suffixes_, o, i + 1));
+      }
+    }
+  }
+
+  // Accumulators [outer, results, inner] that hold the initial value.
+  void run(int64_t results, std::vector<std::byte>* acc) {
+    const int64_t rows = static_cast<int64_t>(acc->size()) / (width_ * inner_);
+    for (int64_t at = 0; at < rows; ++at) {
+      const int64_t o = at / results;
+      const int64_t start = at % results * window_.stride - window_.pad_low;
+      const int64_t first = std::max<int64_t>(start, 0);
+      const int64_t last = std::min(start + window_.size, n_) - 1;
+      if (first > last) continue;  // padding alone
+      std::byte* to = acc->data() + at * inner_ * width_;
+      const bool one_block = first / window_.size == last / window_.size;
+      const bool from_start = first % window_.size == 0;
+      if (!one_block || !from_start) fold(to, row(&suffixes_, o, first));
+      if (!one_block || from_start) fold(to, row(&prefixes_, o, last));
+    }
+  }
+
+ private:
+  std::byte* row(std::vector<std::byte>* values, int64_t outer, int64_t i) const {
+    return values->data() + (outer * n_ + i) * inner_ * width_;
+  }
+
+  void fold(std::byte* to, const std::byte* from) {
+    for (int64_t j = 0; j < inner_; j += kChunk) {
+      void* acc[] = {to + j * width_};
+      const void* x[] = {from + j * width_};
+      reducer_.fold(acc, x, std::min(kChunk, inner_ - j));
+    }
+  }
+
+  Reducer& reducer_;
+  const WindowDim& window_;
+  int64_t width_, n_, inner_;
+  std::vector<std::byte> suffixes_, prefixes_;
+};
+
 }  // namespace
 
 int64_t operand_index(const WindowDim& w, int64_t result, int64_t at, int64_t size) {
@@ -129,9 +204,12 @@ GSPMD_KERNEL(reduce_window_kernel) {
   int64_t size = 1;
   for (int64_t d : dims) size *= d;
   auto acc = reducer.accumulators(operands.subspan(arity), size);
-  if (size > 0) {
-    WindowFold(&reducer, instr.attrs<WindowAttrs>().window, operands.subspan(0, arity), dims, &acc)
-        .run();
+  const Window window = instr.attrs<WindowAttrs>().window;
+  const int64_t sliding = reducer.commutes() ? sliding_dim(window) : -1;
+  if (size > 0 && sliding >= 0 && operands[0].size() > 0) {
+    SlidingFold(&reducer, window[sliding], sliding, operands[0]).run(dims[sliding], &acc[0]);
+  } else if (size > 0) {
+    WindowFold(&reducer, window, operands.subspan(0, arity), dims, &acc).run();
   }
   return reducer.results(acc, dims);
 }
