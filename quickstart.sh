@@ -8,7 +8,7 @@ tools/install_packages build
 build=build/release
 mkdir -p "$build"
 echo "Building a release; the log is $build/build.log"
-if ! { cmake --preset release -DGSPMD_BUILD_TESTS=OFF &&
+if ! { cmake --preset release -DGSPMD_BUILD_TESTS=OFF -DGSPMD_BUILD_BENCH=OFF &&
        cmake --build --preset release --target gspmd_cli; } > "$build/build.log" 2>&1; then
   tail -30 "$build/build.log"
   exit 1
