@@ -11,7 +11,7 @@ build=build/$preset
 mkdir -p "$build"
 
 echo "Building ($preset); the log is $build/build.log"
-if ! { cmake --preset "$preset" -DGSPMD_TEST_PYTHON="$python" &&
+if ! { cmake --preset "$preset" -DGSPMD_BUILD_TESTS=ON -DGSPMD_TEST_PYTHON="$python" &&
        cmake --build --preset "$preset"; } > "$build/build.log" 2>&1; then
   grep -E -A6 'error|FAILED' "$build/build.log" | head -60 || tail -30 "$build/build.log"
   echo "the build failed"
