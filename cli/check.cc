@@ -5,6 +5,7 @@
 #include "cli/execution.h"
 #include "cli/program_io.h"
 #include "gspmd/engine/check.h"
+#include "gspmd/engine/inputs.h"
 #include "gspmd/pass/boundaries.h"
 
 namespace gspmd::cli {
@@ -34,9 +35,11 @@ Command add_check(CLI::App* app) {
                           o->seed,
                           {}};
             in.inputs = read_inputs(*o, *original);
+            if (in.inputs.empty()) in.inputs = make_inputs(*original, o->seed, o->scale);
             RunOptions run;
             run.num_devices = n;
             run.threads = o->threads;
+            if (o->max_trips > 0) run.max_trips = o->max_trips;
             CheckReport report = check(in, run);
             phases.end("run");
             fmt::print("{}\n", report.to_text(*all));

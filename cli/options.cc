@@ -71,6 +71,10 @@ void add_pipeline(CLI::App* command, Options* o) {
 
 void add_execution(CLI::App* command, Options* o) {
   command->add_option("--seed", o->seed, "of made-up inputs")->capture_default_str();
+  command->add_option("--scale", o->scale, "multiplies made-up floats; a power of two")
+      ->capture_default_str();
+  command->add_option("--max-trips", o->max_trips,
+                      "when a loop of unknown length counts as endless; 10000 unless given");
   command->add_option("--inputs", o->inputs, "files of inputs (.npy), one for each parameter")
       ->delimiter(',');
   command->add_option("--threads", o->threads, "0 = one for each core")

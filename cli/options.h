@@ -43,6 +43,8 @@ struct Options {
   uint64_t seed = 0;
   std::vector<std::string> inputs;  // .npy, one for each parameter
   int threads = 0;                  // 0 = one for each core
+  double scale = 1;                 // of made-up float inputs
+  int64_t max_trips = 0;            // 0 = the engine's default
 };
 
 void add_input(CLI::App* command, Options* o);

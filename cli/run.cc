@@ -89,7 +89,7 @@ Command add_run(CLI::App* app) {
             auto module = read_program(*o, &phases);
             annotate(*o, module.get());
             std::vector<Buffer> inputs = read_inputs(*o, *module);
-            if (inputs.empty()) inputs = make_inputs(*module, o->seed);
+            if (inputs.empty()) inputs = make_inputs(*module, o->seed, o->scale);
             bool ready = is_partitioned(*module);
             Compiled c;
             if (ready) {
@@ -101,6 +101,7 @@ Command add_run(CLI::App* app) {
             run_options.num_devices = std::max<int64_t>(
                 {1, c.module->attrs.num_partitions, c.module->attrs.replica_count});
             run_options.threads = o->threads;
+            if (o->max_trips > 0) run_options.max_trips = o->max_trips;
             std::vector<std::vector<Buffer>> leaves(static_cast<size_t>(run_options.num_devices));
             for (size_t k = 0; k < inputs.size(); ++k) {
               std::vector<Buffer> blocks = ready ? std::vector<Buffer>(leaves.size(), inputs[k])

@@ -1,5 +1,7 @@
 #include "gspmd/engine/device.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "gspmd/base/check.h"
@@ -7,6 +9,7 @@
 #include "gspmd/engine/wide.h"
 #include "gspmd/ops/custom_call.h"
 #include "gspmd/ops/op_def.h"
+#include "gspmd/ops/trip_count.h"
 
 namespace gspmd {
 namespace {
@@ -171,7 +174,15 @@ void Device::returned(Value v) {
   bool goes_on = *v.array.data<uint8_t>() != 0;
   Value state = std::move(f.state);
   f.state = Value();
-  if (!goes_on) return set(f, i, std::move(state));
+  if (!goes_on) {
+    f.trips = 0;
+    return set(f, i, std::move(state));
+  }
+  if (++f.trips > max_trips_ && !trip_count(i)) {
+    throw error_at(
+        program_.module(), i, fmt::format("the loop has not ended after {} trips", max_trips_),
+        "with made-up inputs it may never: give inputs, another --scale, or a higher --max-trips");
+  }
   std::vector<Value> arguments;
   arguments.push_back(std::move(state));
   push(*i.called[1], std::move(arguments));

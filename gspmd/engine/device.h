@@ -50,6 +50,9 @@ class Program {
   std::unique_ptr<Backend> backend_ = make_onednn_backend();
 };
 
+// Trips after which a loop whose length the program does not say is taken for endless.
+inline constexpr int64_t kMaxTrips = 10'000;
+
 // One virtual device: a resumable interpreter. It never blocks a thread: where the program
 // communicates, `run` returns and the device waits until `resume` gives it the collective's result.
 class Device {
@@ -69,6 +72,7 @@ class Device {
   void resume(Value result);
 
   int64_t id() const { return id_; }
+  void set_max_trips(int64_t n) { max_trips_ = n; }
   const Value& result() const { return result_; }
 
  private:
@@ -78,6 +82,7 @@ class Device {
     std::vector<Value> values, arguments;
     Value state;                // of the loop at `next`
     bool in_condition = false;  // of that loop
+    int64_t trips = 0;          // of that loop
   };
 
   void push(const Computation& c, std::vector<Value> arguments);
@@ -93,6 +98,7 @@ class Device {
 
   const Program& program_;
   int64_t id_;
+  int64_t max_trips_ = kMaxTrips;
   KernelContext context_;
   std::vector<Frame> frames_;
   const Instr* waiting_ = nullptr;

@@ -7,6 +7,7 @@
 #include "gspmd/base/check.h"
 #include "gspmd/engine/input_wishes.h"
 #include "gspmd/engine/numeric.h"
+#include "gspmd/engine/wide.h"
 #include "gspmd/ops/op_def.h"
 
 namespace gspmd {
@@ -31,25 +32,38 @@ double unit_of(Shape s) {
   return unit;
 }
 
-void make_floats(Shape s, uint64_t seed, bool positive, Buffer* b) {
-  bool complex = is_complex(s.type());
-  ElementType from = complex ? ElementType::kC128 : ElementType::kF64;
-  double unit = unit_of(s);
+// Calls fill(first, n, numbers) for a piece of `parts` doubles an element at a time and stores it
+// in the array's type.
+template <typename F>
+void store_pieces(ElementType from, int parts, Buffer* b, F fill) {
   std::byte* to = b->mutable_raw();
-  for (int64_t k = 0; k < b->size(); ++k) {
-    uint64_t r = mix(seed + static_cast<uint64_t>(k));
-    double parts[2] = {
-        unit * (positive ? 1 + static_cast<double>(r % 8) : static_cast<double>(r % 17) - 8),
-        unit * (static_cast<double>(r / 17 % 17) - 8)};
-    convert_elements(from, reinterpret_cast<const std::byte*>(parts), 1, s.type(),
-                     to + k * storage_bytes(s.type()));
+  int64_t bytes = storage_bytes(b->type());
+  double numbers[2 * kChunk];
+  for (int64_t at = 0; at < b->size(); at += kChunk) {
+    int64_t n = std::min(kChunk, b->size() - at);
+    fill(at, n * parts, numbers);
+    convert_elements(from, reinterpret_cast<const std::byte*>(numbers), n, b->type(),
+                     to + at * bytes);
   }
 }
 
-Buffer make_leaf(Shape s, uint64_t seed, const Wish& wish) {
+void make_floats(Shape s, uint64_t seed, const Wish& wish, double scale, Buffer* b) {
+  int parts = is_complex(s.type()) ? 2 : 1;
+  double unit = unit_of(s) * scale;
+  store_pieces(wide_type(s.type()), parts, b, [&](int64_t at, int64_t n, double* numbers) {
+    for (int64_t k = 0; k < n; ++k) {
+      uint64_t r = mix(seed + static_cast<uint64_t>(at * parts + k));
+      double steps =
+          wish.positive ? 1 + static_cast<double>(r % 8) : static_cast<double>(r % 17) - 8;
+      numbers[k] = unit * steps;
+    }
+  });
+}
+
+Buffer make_leaf(Shape s, uint64_t seed, const Wish& wish, double scale) {
   Buffer b(s.type(), s.dims());
   if (is_float(s.type()) || is_complex(s.type())) {
-    make_floats(s, seed, wish.positive, &b);
+    make_floats(s, seed, wish, scale, &b);
     return b;
   }
   std::byte* to = b.mutable_raw();
@@ -65,21 +79,21 @@ Buffer make_leaf(Shape s, uint64_t seed, const Wish& wish) {
 
 // Bytes of a value that must not be seen.
 void poison(Buffer* b) {
-  std::byte* to = b->mutable_raw();
-  int bytes = storage_bytes(b->type());
   if (is_float(b->type()) || is_complex(b->type())) {
-    double nan[2] = {std::numeric_limits<double>::quiet_NaN(),
-                     std::numeric_limits<double>::quiet_NaN()};
-    ElementType from = is_complex(b->type()) ? ElementType::kC128 : ElementType::kF64;
-    for (int64_t k = 0; k < b->size(); ++k)
-      convert_elements(from, reinterpret_cast<const std::byte*>(nan), 1, b->type(), to + k * bytes);
+    store_pieces(wide_type(b->type()), is_complex(b->type()) ? 2 : 1, b,
+                 [](int64_t, int64_t n, double* numbers) {
+                   std::fill(numbers, numbers + n, std::numeric_limits<double>::quiet_NaN());
+                 });
     return;
   }
-  int64_t highest = b->type() == ElementType::kPred ? 1
-                                                    : std::numeric_limits<int64_t>::max() >>
-                                                          (64 - std::min(64, bits_of(b->type())));
+  int bits = std::min(64, bits_of(b->type()));
+  bool is_signed = class_of(b->type()) == TypeClass::kSigned;
+  uint64_t highest =
+      b->type() == ElementType::kPred ? 1 : ~uint64_t{0} >> (64 - bits + (is_signed ? 1 : 0));
+  size_t bytes = static_cast<size_t>(storage_bytes(b->type()));
+  std::byte* to = b->mutable_raw();
   for (int64_t k = 0; k < b->size(); ++k)
-    std::memcpy(to + k * bytes, &highest, static_cast<size_t>(bytes));
+    std::memcpy(to + static_cast<size_t>(k) * bytes, &highest, bytes);
 }
 
 // The block of the shard at a position of the mesh, dimension by dimension.
@@ -138,13 +152,14 @@ bool same_box(const Buffer& whole, const Buffer& block, const Block& box) {
 
 }  // namespace
 
-std::vector<Buffer> make_inputs(const Module& module, uint64_t seed) {
+std::vector<Buffer> make_inputs(const Module& module, uint64_t seed, double scale) {
   InputWishes wishes(module);
   std::vector<Buffer> out;
   for (const Instr* p : module.entry()->params()) {
     bool tuple = p->shape.is_tuple();
     for_each_leaf(p->shape, [&](Shape s, int k) {
-      out.push_back(make_leaf(s, mix(seed * 1000003 + out.size()), wishes.of(*p, tuple ? k : -1)));
+      out.push_back(
+          make_leaf(s, mix(seed * 1000003 + out.size()), wishes.of(*p, tuple ? k : -1), scale));
     });
   }
   return out;

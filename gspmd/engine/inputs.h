@@ -13,7 +13,8 @@ namespace gspmd {
 // floats are small dyadic numbers (-8 to 8 units of a power of two), so that sums and products are
 // exact as long as they can be; what the program does with a value bounds it (input_wishes.h);
 // other integers lie in [0, 4).
-std::vector<Buffer> make_inputs(const Module& module, uint64_t seed);
+// `scale` multiplies the floats; take a power of two.
+std::vector<Buffer> make_inputs(const Module& module, uint64_t seed, double scale = 1);
 
 // The block of a global array that each device has under a sharding (position by position: devices
 // of the mesh). Blocks have ceil(size/n) elements; what lies beyond the array is poisoned: NaN, the

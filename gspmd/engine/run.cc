@@ -24,6 +24,7 @@ class Pool {
       : program_(program), communicator_(make_memory_communicator(program, o.num_devices, o.wide)) {
     for (int64_t d = 0; d < o.num_devices; ++d) {
       devices_.push_back(std::make_unique<Device>(program, d, std::move(arguments[d]), o.wide));
+      devices_.back()->set_max_trips(o.max_trips);
       ready_.push_back(d);
     }
     threads_ = o.threads > 0 ? o.threads

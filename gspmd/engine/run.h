@@ -9,9 +9,10 @@ namespace gspmd {
 
 struct RunOptions {
   int64_t num_devices = 1;
-  int threads = 0;           // 0: one for each core
-  bool wide = false;         // every float as f64
-  int64_t memory_limit = 0;  // bytes; 0: 80 % of what is free
+  int threads = 0;                // 0: one for each core
+  bool wide = false;              // every float as f64
+  int64_t max_trips = kMaxTrips;  // of a loop, before it counts as endless
+  int64_t memory_limit = 0;       // bytes; 0: 80 % of what is free
 };
 
 // Runs a program on virtual devices of this process: `arguments[d]` are device d's. A pool of
