@@ -21,12 +21,12 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The unit of a float array's values, which are -8 to 8 units: 1/8, and less for matrices, so that
-// a product's sums over many elements stay near 1 and nothing that follows (a softmax, a norm)
-// blows rounding up.
+// The unit of a float array's values, which are -8 to 8 units: 1/8, and for matrices 1/2 less a
+// half for each factor of 4 in the longest dimension, so that a product's sums over many elements
+// stay near 1 and nothing that follows (a softmax, a norm) blows rounding up.
 double unit_of(Shape s) {
-  double unit = 0.125;
-  if (s.rank() < 2) return unit;
+  if (s.rank() < 2) return 0.125;
+  double unit = 0.5;
   int64_t longest = *std::max_element(s.dims().begin(), s.dims().end());
   for (; longest >= 4; longest /= 4) unit /= 2;
   return unit;
