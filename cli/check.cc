@@ -7,6 +7,7 @@
 #include "gspmd/engine/check.h"
 #include "gspmd/engine/inputs.h"
 #include "gspmd/pass/boundaries.h"
+#include "gspmd/pass/sdy_manual.h"
 
 namespace gspmd::cli {
 
@@ -25,8 +26,18 @@ Command add_check(CLI::App* app) {
             Phases phases;
             auto original = read_program(*o, &phases);
             annotate(*o, original.get());
+            lower_sdy_manual(original.get());  // one device runs the borders one by one
             Compiled c = compile(*o, &phases);
             int64_t n = c.module->attrs.num_partitions;
+            RunOptions run;
+            run.num_devices = n;
+            run.threads = o->threads;
+            if (o->max_trips > 0) run.max_trips = o->max_trips;
+            refuse_what_does_not_fit(*c.module, run);
+            RunOptions reference = run;
+            reference.num_devices = 1;
+            reference.wide = true;
+            refuse_what_does_not_fit(*original, reference);
             CheckInput in{*original,
                           *c.module,
                           c.parameter_shardings,
@@ -36,10 +47,6 @@ Command add_check(CLI::App* app) {
                           {}};
             in.inputs = read_inputs(*o, *original);
             if (in.inputs.empty()) in.inputs = make_inputs(*original, o->seed, o->scale);
-            RunOptions run;
-            run.num_devices = n;
-            run.threads = o->threads;
-            if (o->max_trips > 0) run.max_trips = o->max_trips;
             CheckReport report = check(in, run);
             phases.end("run");
             fmt::print("{}\n", report.to_text(*all));

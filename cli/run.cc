@@ -88,6 +88,8 @@ Command add_run(CLI::App* app) {
             Phases phases;
             auto module = read_program(*o, &phases);
             annotate(*o, module.get());
+            RunOptions one_device;
+            refuse_what_does_not_fit(*module, one_device);
             std::vector<Buffer> inputs = read_inputs(*o, *module);
             if (inputs.empty()) inputs = make_inputs(*module, o->seed, o->scale);
             bool ready = is_partitioned(*module);
@@ -102,6 +104,7 @@ Command add_run(CLI::App* app) {
                 {1, c.module->attrs.num_partitions, c.module->attrs.replica_count});
             run_options.threads = o->threads;
             if (o->max_trips > 0) run_options.max_trips = o->max_trips;
+            refuse_what_does_not_fit(*c.module, run_options);
             std::vector<std::vector<Buffer>> leaves(static_cast<size_t>(run_options.num_devices));
             for (size_t k = 0; k < inputs.size(); ++k) {
               std::vector<Buffer> blocks = ready ? std::vector<Buffer>(leaves.size(), inputs[k])

@@ -178,9 +178,9 @@ void Device::returned(Value v) {
     f.trips = 0;
     return set(f, i, std::move(state));
   }
-  if (++f.trips > max_trips_ && !trip_count(i)) {
+  if (++f.trips > std::max(max_trips_, trip_count(i).value_or(0))) {
     throw error_at(
-        program_.module(), i, fmt::format("the loop has not ended after {} trips", max_trips_),
+        program_.module(), i, fmt::format("the loop has not ended after {} trips", f.trips - 1),
         "with made-up inputs it may never: give inputs, another --scale, or a higher --max-trips");
   }
   std::vector<Value> arguments;

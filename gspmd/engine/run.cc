@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "gspmd/base/error.h"
 #include "gspmd/engine/communicator.h"
 #include "gspmd/report/memory.h"
+#include "gspmd/sharding/iota.h"
 
 namespace gspmd {
 namespace {
@@ -131,21 +133,25 @@ int64_t free_memory() {
 
 }  // namespace
 
-int64_t memory_needed(const Program& program, int64_t num_devices, bool wide) {
+int64_t memory_needed(const Module& program, int64_t num_devices, bool wide) {
   // Values of every narrower type grow to at most the size of f64: for f32 programs twice.
-  return peak_bytes(program.module()) * num_devices * (wide ? 2 : 1);
+  int64_t factors[] = {peak_bytes(program), num_devices, wide ? 2 : 1};
+  return checked_product(factors).value_or(std::numeric_limits<int64_t>::max());
+}
+
+void refuse_what_does_not_fit(const Module& program, const RunOptions& options) {
+  int64_t limit = options.memory_limit > 0 ? options.memory_limit : free_memory() / 5 * 4;
+  int64_t needed = memory_needed(program, options.num_devices, options.wide);
+  if (needed <= limit) return;
+  throw Error(fmt::format("the run needs {:.2f} GB of memory on {} devices, {:.2f} GB may be used",
+                          static_cast<double>(needed) / 1e9, options.num_devices,
+                          static_cast<double>(limit) / 1e9),
+              "take a smaller program or fewer devices");
 }
 
 std::vector<Value> run(const Program& program, std::vector<std::vector<Value>> arguments,
                        const RunOptions& options) {
-  int64_t limit = options.memory_limit > 0 ? options.memory_limit : free_memory() / 5 * 4;
-  int64_t needed = memory_needed(program, options.num_devices, options.wide);
-  if (needed > limit) {
-    throw Error(fmt::format("the run needs {:.2f} GB on {} devices, {:.2f} GB may be used",
-                            static_cast<double>(needed) / 1e9, options.num_devices,
-                            static_cast<double>(limit) / 1e9),
-                "take a smaller program or fewer devices");
-  }
+  refuse_what_does_not_fit(program.module(), options);
   return Pool(program, std::move(arguments), options).run();
 }
 

@@ -24,6 +24,10 @@ std::vector<Value> run(const Program& program, std::vector<std::vector<Value>> a
 
 // What a run holds at its peak on all devices together, in bytes: liveness of one device times
 // their number.
-int64_t memory_needed(const Program& program, int64_t num_devices, bool wide);
+int64_t memory_needed(const Module& program, int64_t num_devices, bool wide);
+
+// Throws Error with the figures where that is more than options.memory_limit. run() does it itself;
+// call it before making inputs for a program of unknown size.
+void refuse_what_does_not_fit(const Module& program, const RunOptions& options);
 
 }  // namespace gspmd

@@ -6,6 +6,8 @@
 #include "gspmd/partition/optimize_reshards.h"
 #include "gspmd/pass/canonicalize.h"
 #include "gspmd/pass/clean_up.h"
+#include "gspmd/pass/sdy_manual.h"
+#include "gspmd/sharding/iota.h"
 
 namespace gspmd {
 namespace {
@@ -15,6 +17,19 @@ constexpr std::pair<Stage, std::string_view> kStages[] = {
     {Stage::kReconcile, "reconcile"}, {Stage::kOptimizeReshards, "optimize-reshards"},
     {Stage::kLocalize, "localize"},   {Stage::kCleanUp, "clean-up"},
 };
+
+int64_t num_devices(const NamedMesh& mesh) {
+  std::vector<int64_t> sizes;
+  for (const auto& axis : mesh.axes) sizes.push_back(axis.second);
+  return checked_product(sizes).value_or(1);
+}
+
+// Of the mesh that an annotation spells out; 1 where it has none.
+int64_t num_devices(const ShardingSpelling& s) {
+  int64_t n = std::max(num_devices(s.mesh), checked_product(s.tile_dims).value_or(1));
+  for (const ShardingSpelling& e : s.elements) n = std::max(n, num_devices(e));
+  return n;
+}
 
 class Timer {
  public:
@@ -38,7 +53,8 @@ class Pipeline {
     Compiled out;
     out.instructions_before = module_->num_instrs();
     Timer timer;
-    inline_calls(module_.get());  // each call site is partitioned for its own shardings
+    lower_sdy_manual(module_.get());  // while calls still show which computations are manual
+    inline_calls(module_.get());      // each call site is partitioned for its own shardings
     if (stop(Stage::kImport, *module_, nullptr)) return finish(&out);
 
     Context& context = module_->context();
@@ -113,11 +129,13 @@ std::optional<Stage> parse_stage(std::string_view name) {
 
 int64_t num_partitions_of(const Module& module, int64_t option) {
   if (option > 0) return option;
-  int64_t n = module.attrs.num_partitions;
-  for (const auto& [name, mesh] : named_meshes_of(module)) {
-    int64_t size = 1;
-    for (const auto& axis : mesh.axes) size *= axis.second;
-    n = std::max(n, size);
+  if (module.attrs.num_partitions > 1) return module.attrs.num_partitions;
+  int64_t n = 1;
+  for (const auto& [name, mesh] : named_meshes_of(module)) n = std::max(n, num_devices(mesh));
+  for (const auto& c : module.computations()) {
+    for (const Instr* i : c->instrs()) {
+      if (i->annotation != nullptr) n = std::max(n, num_devices(*i->annotation));
+    }
   }
   return n;
 }
