@@ -166,7 +166,7 @@ FactorId RuleBuilder::permute(absl::Span<const int64_t> operand_dims, int64_t re
   return add_on({.kind = FactorKind::kPermute}, operand_dims, result_dim);
 }
 FactorId RuleBuilder::whole(absl::Span<const int64_t> operand_dims, int64_t result_dim) {
-  return add_on({.kind = FactorKind::kWhole}, operand_dims, result_dim);
+  return add_on({.kind = FactorKind::kWhole, .propagates = false}, operand_dims, result_dim);
 }
 
 void RuleBuilder::pointwise() {

@@ -102,6 +102,7 @@ class RuleBuilder {
   FactorId window(absl::Span<const int64_t> operand_dims, int64_t result_dim, const WindowDim& w);
   FactorId indexed(absl::Span<const int64_t> operand_dims, int64_t result_dim);
   FactorId permute(absl::Span<const int64_t> operand_dims, int64_t result_dim);
+  // Not followed by completion, unless set_propagates() says so.
   FactorId whole(absl::Span<const int64_t> operand_dims, int64_t result_dim);
 
   // General form: a new factor of a size, then placed anywhere; several on one dimension go major

@@ -34,7 +34,8 @@ const Rule* sort_rule(const Instr& instr, Arena& arena) {
   for (int d = 0; d < instr.operand(0)->shape.rank(); ++d) {
     DimVector dims(instr.num_operands(), d);
     if (d == sorted) {
-      r.whole(dims, d);
+      // Each device sorts all of it, but what comes in and goes out is better kept in parts.
+      r.set_propagates(r.whole(dims, d), true);
     } else {
       r.parallel(dims, d);
     }

@@ -134,11 +134,20 @@ class Completion {
     if (!forward && !backward) return;
     const Rule& rule = rules_.get(i);
     collect_tensors(i);
-    if (!merge_factors(rule, forward, backward)) return;
+    find_sources(rule, forward, backward);
+    if (order_.empty()) return;
+    if (merge(rule, order_)) return add_all_proposals(i, rule, forward, backward);
+    // They disagree: each speaks for itself, and the gains decide.
+    for (const int& source : order_) {
+      merge(rule, {&source, 1});
+      add_all_proposals(i, rule, forward, backward);
+    }
+  }
+
+  void add_all_proposals(const Instr& i, const Rule& rule, bool forward, bool backward) {
     for (size_t t = 0; t < tensors_.size(); ++t) {
       bool result = static_cast<int>(t) >= rule.num_operands();
-      if (result ? !forward : !backward) continue;
-      add_proposals(i, rule, static_cast<int>(t));
+      if (result ? forward : backward) add_proposals(i, rule, static_cast<int>(t));
     }
   }
 
@@ -149,11 +158,8 @@ class Completion {
     for (int k = 0; k < i.shape.num_leaves(); ++k) tensors_.push_back(t_.value(i, k));
   }
 
-  // Factor by factor the longest list, the larger tensor first where they disagree; an axis on one
-  // factor only.
-  bool merge_factors(const Rule& rule, bool forward, bool backward) {
-    merged_.assign(static_cast<size_t>(rule.num_factors()), AxisList());
-    source_.assign(static_cast<size_t>(rule.num_factors()), 0);
+  // The tensors that have axes to hand on, the largest first.
+  void find_sources(const Rule& rule, bool forward, bool backward) {
     order_.clear();
     for (size_t t = 0; t < tensors_.size(); ++t) {
       if (tensors_[t] == UINT32_MAX) continue;
@@ -166,11 +172,18 @@ class Completion {
       for (const AxisList& d : t_.dims_of(v)) any |= !d.empty();
       if (any) order_.push_back(static_cast<int>(t));
     }
-    if (order_.empty()) return false;
     std::stable_sort(order_.begin(), order_.end(),
                      [&](int a, int b) { return bytes(a) > bytes(b); });
+  }
+
+  // Factor by factor the longest list of these tensors, and whether they agree: each other list is
+  // a prefix, and no axis is on two factors.
+  bool merge(const Rule& rule, absl::Span<const int> sources) {
+    merged_.assign(static_cast<size_t>(rule.num_factors()), AxisList());
+    source_.assign(static_cast<size_t>(rule.num_factors()), 0);
     AxisSet used;
-    for (int t : order_) {
+    bool agree = true;
+    for (int t : sources) {
       projected_.assign(static_cast<size_t>(rule.num_factors()), AxisList());
       const PropagatedValue& v = t_.values[tensors_[t]];
       absl::Span<AxisList> dims = t_.dims_of(v);
@@ -178,25 +191,27 @@ class Completion {
         if (!dims[d].empty())
           project_dim(mesh_, rule, rule.dim(t, d), v.shape.dim(d), dims[d], &projected_);
       }
-      for (size_t f = 0; f < merged_.size(); ++f) extend(rule, f, t, &used);
+      for (size_t f = 0; f < merged_.size(); ++f) agree = extend(rule, f, t, &used) && agree;
     }
-    return true;
+    return agree;
   }
 
   int64_t bytes(int t) const { return t_.values[tensors_[t]].shape.bytes(); }
 
-  void extend(const Rule& rule, size_t f, int t, AxisSet* used) {
+  bool extend(const Rule& rule, size_t f, int t, AxisSet* used) {
     AxisList& have = merged_[f];
     const AxisList& more = projected_[f];
     const Factor& factor = rule.factor(static_cast<FactorId>(f));
-    if (!factor.propagates || factor.kind == FactorKind::kWhole) return;
-    if (more.size() <= have.size() || !more.starts_with(have)) return;
+    if (!factor.propagates) return true;
+    if (more.size() <= have.size()) return have.starts_with(more);
+    if (!more.starts_with(have)) return false;
     for (int k = have.size(); k < more.size(); ++k) {
-      if (used->contains(more[k])) return;
+      if (used->contains(more[k])) return false;
       have.push_back(more[k]);
       used->insert(more[k]);
       source_[f] = t;
     }
+    return true;
   }
 
   void add_proposals(const Instr& i, const Rule& rule, int t) {

@@ -27,6 +27,7 @@ class Builder {
     number();
     annotate();
     fix_interface();
+    share_aliased();
     connect();
     make_values();
     mark_manual();
@@ -64,8 +65,7 @@ class Builder {
         }
         for (size_t k = 0; k < found.size(); ++k) {
           check_devices(*i, found[k]);
-          if (!found[k].unknown)
-            set_annotation(t_.first_leaf[i->id] + static_cast<uint32_t>(k), found[k]);
+          set_annotation(t_.first_leaf[i->id] + static_cast<uint32_t>(k), found[k]);
         }
       }
     }
@@ -81,9 +81,10 @@ class Builder {
   }
 
   void set_annotation(uint32_t leaf, const Annotation& a) {
+    if (a.group != ShardingSpelling::Group::kNone) groups_.emplace_back(leaf, a);
+    if (a.unknown) return;
     annotation_[leaf] = static_cast<int>(annotations_.size());
     annotations_.push_back(a);
-    groups_.emplace_back(leaf, a);
   }
 
   // Entry parameters and results without annotation are whole, unless the header or an option lets
@@ -134,16 +135,14 @@ class Builder {
     }
     absl::flat_hash_map<int64_t, uint32_t> first_of_group;
     for (const auto& [leaf, a] : groups_) {
-      if (a.group == ShardingSpelling::Group::kNone) continue;
       auto [it, is_new] = first_of_group.try_emplace(a.group_id, leaf);
       if (!is_new && leaves_[leaf].shape.plain() == leaves_[it->second].shape.plain())
         join(it->second, leaf);
     }
-    join_aliases();
   }
 
-  // An aliased parameter and result share a layout.
-  void join_aliases() {
+  // An aliased parameter and result share a layout: that of the one that has one of its own.
+  void share_aliased() {
     const Computation& entry = *m_.entry();
     for (const Alias& a : m_.attrs.aliases) {
       if (a.output_index.size() > 1 || !a.parameter_index.empty()) continue;
@@ -156,7 +155,12 @@ class Builder {
                     root->shape.num_leaves() == static_cast<int>(root->shape.elements().size())
               : k == 0;
       if (!flat || !p->shape.is_array()) continue;
-      join(t_.first_leaf[p->id], t_.first_leaf[root->id] + static_cast<uint32_t>(k));
+      uint32_t from = t_.first_leaf[p->id], to = t_.first_leaf[root->id] + static_cast<uint32_t>(k);
+      if (by_default_.contains(from)) std::swap(from, to);
+      if (!by_default_.contains(from) && by_default_.erase(to) > 0) {
+        annotation_[to] = annotation_[from];
+      }
+      join(from, to);
     }
   }
 
@@ -217,14 +221,12 @@ class Builder {
     return x;
   }
 
-  // A result that is whole only because nobody said otherwise does not make what is returned whole.
-  bool is_default_result(uint32_t leaf) const {
-    return leaves_[leaf].instr == m_.entry()->root() && by_default_.contains(leaf);
-  }
+  // A parameter or result that is whole only because nobody said otherwise makes nothing else
+  // whole.
 
   // Two that are annotated differently stay apart: a reshard stands between them.
   void join(uint32_t a, uint32_t b) {
-    if (is_default_result(a) || is_default_result(b)) return;
+    if (by_default_.contains(a) || by_default_.contains(b)) return;
     a = find(a);
     b = find(b);
     if (a == b) return;
