@@ -54,18 +54,25 @@ def num_partitions(text):
     return int(match[1]) if match else 1
 
 
-def compile_with_dumps(path, dump_dir):
-    """In a child: compiles with XLA's partitioner, dumping around sharding propagation."""
+def compile_without_sdy(path, flags=""):
+    """In a child: compiles with XLA's partitioner in its GSPMD mode."""
     with open(path) as file:
         text = without_sdy(file.read())
     kinds = ("parameters", "output")
     allow = {k: header_flags(text, f"allow_spmd_sharding_propagation_to_{k}") for k in kinds}
-    passes = "sharding-propagation|spmd-partitioning"
     xla_child.compile_for_devices(
         text,
         num_partitions(text),
-        f"--xla_dump_to={dump_dir} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re={passes}",
+        flags,
         {kind: flags for kind, flags in allow.items() if flags},
+    )
+
+
+def compile_with_dumps(path, dump_dir):
+    """In a child: the same, dumping around sharding propagation."""
+    passes = "sharding-propagation|spmd-partitioning"
+    compile_without_sdy(
+        path, f"--xla_dump_to={dump_dir} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re={passes}"
     )
 
 

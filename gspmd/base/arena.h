@@ -41,9 +41,11 @@ class Arena {
 
   template <typename T>
   absl::Span<const T> copy(absl::Span<const T> from) {
-    absl::Span<T> to = array<T>(from.size());
-    for (size_t i = 0; i < from.size(); ++i) to[i] = from[i];
-    return to;
+    static_assert(std::is_trivially_destructible_v<T>);
+    if (from.empty()) return {};
+    T* p = static_cast<T*>(allocate(from.size() * sizeof(T), alignof(T)));
+    std::uninitialized_copy(from.begin(), from.end(), p);
+    return {p, from.size()};
   }
 
   Dims dims(absl::Span<const int64_t> from) { return Dims(copy(from)); }

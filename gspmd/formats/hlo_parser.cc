@@ -217,7 +217,7 @@ void HloParser::check_entry_layout() {
 
 std::unique_ptr<Module> parse_hlo(std::shared_ptr<Context> context, std::string text,
                                   std::string file_name, std::vector<std::string>* warnings) {
-  auto source = std::make_shared<SourceText>(SourceText{std::move(file_name), std::move(text)});
+  auto source = std::make_shared<SourceText>(std::move(file_name), std::move(text));
   return HloParser(std::move(context), std::move(source), warnings).parse();
 }
 

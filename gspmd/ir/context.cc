@@ -104,6 +104,8 @@ Shape Context::tuple(absl::Span<const Shape> elements) {
   if (it != impl_->shapes.end()) return it->second;
   ShapeData* data = arena_.make<ShapeData>();
   data->elements = arena_.copy(elements);
+  data->num_leaves = 0;
+  for (Shape e : elements) data->num_leaves += e.num_leaves();
   Shape shape(data);
   std::vector<Shape> plain(elements.size());
   std::transform(elements.begin(), elements.end(), plain.begin(),

@@ -7,12 +7,11 @@ namespace {
 
 struct TypeInfo {
   std::string_view name;
-  int bits;
   TypeClass type_class;
 };
 
 constexpr TypeInfo kTypes[] = {
-#define X(id, name, bits, kind) {name, bits, TypeClass::kind},
+#define X(id, name, bits, kind) {name, TypeClass::kind},
     GSPMD_ELEMENT_TYPES(X)
 #undef X
 };
@@ -20,7 +19,6 @@ constexpr TypeInfo kTypes[] = {
 }  // namespace
 
 std::string_view name_of(ElementType t) { return kTypes[static_cast<size_t>(t)].name; }
-int bits_of(ElementType t) { return kTypes[static_cast<size_t>(t)].bits; }
 TypeClass class_of(ElementType t) { return kTypes[static_cast<size_t>(t)].type_class; }
 
 std::optional<ElementType> parse_element_type(std::string_view name) {

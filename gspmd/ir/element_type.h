@@ -33,7 +33,12 @@ enum class TypeClass : uint8_t { kPredicate, kSigned, kUnsigned, kFloat, kComple
 
 std::string_view name_of(ElementType t);
 std::optional<ElementType> parse_element_type(std::string_view name);
-int bits_of(ElementType t);
+inline constexpr uint8_t kElementBits[] = {
+#define X(id, name, bits, kind) bits,
+    GSPMD_ELEMENT_TYPES(X)
+#undef X
+};
+constexpr int bits_of(ElementType t) { return kElementBits[static_cast<size_t>(t)]; }
 TypeClass class_of(ElementType t);
 
 inline bool is_integer(ElementType t) {

@@ -83,15 +83,23 @@ int64_t Module::num_instrs() const {
   return n;
 }
 
+std::pair<int64_t, size_t> SourceText::line_at(size_t offset) const {
+  std::call_once(indexed_, [this] {
+    line_starts_.push_back(0);
+    for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
+      line_starts_.push_back(at + 1);
+  });
+  auto next = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  return {next - line_starts_.begin() - 1, *(next - 1)};
+}
+
 Place Module::place_of(const Instr& i, std::string* line) const {
   if (source == nullptr || i.place == 0) return {};
   const std::string& text = source->text;
   size_t at = std::min(static_cast<size_t>(i.place - 1), text.size());
-  size_t start = text.rfind('\n', at == 0 ? 0 : at - 1);
-  start = start == std::string::npos || at == 0 ? 0 : start + 1;
+  auto [number, start] = source->line_at(at);
   if (line != nullptr) *line = text.substr(start, text.find('\n', at) - start);
-  int64_t number = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(start), '\n');
-  return {source->file, number, static_cast<int64_t>(at - start) + 1};
+  return {source->file, number + 1, static_cast<int64_t>(at - start) + 1};
 }
 
 std::string Module::model_place(const Metadata* m) const {

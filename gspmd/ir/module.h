@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,8 +93,16 @@ struct ModuleAttrs {
 
 // The text a module was read from, for diagnostics.
 struct SourceText {
-  std::string file;
-  std::string text;
+  SourceText(std::string file, std::string text) : file(std::move(file)), text(std::move(text)) {}
+  // Number (from 0) and start of the line that holds a byte.
+  std::pair<int64_t, size_t> line_at(size_t offset) const;
+
+  const std::string file;
+  const std::string text;
+
+ private:
+  mutable std::once_flag indexed_;
+  mutable std::vector<size_t> line_starts_;  // found when first asked for
 };
 
 class Module {
@@ -144,6 +153,35 @@ class Module {
   absl::flat_hash_map<std::string_view, Computation*> by_name_;
   Computation* entry_ = nullptr;
   uint32_t next_id_ = 0;
+};
+
+// A value for every instruction of a module, by its id; T() where none was set. Grows with the
+// module.
+template <typename T>
+class InstrTable {
+ public:
+  T get(const Instr& i) const { return i.id < by_id_.size() ? by_id_[i.id] : T(); }
+  void set(const Instr& i, T value) {
+    if (i.id >= by_id_.size())
+      by_id_.resize(std::max<size_t>(i.id + 1, i.parent->module().num_ids()));
+    by_id_[i.id] = value;
+  }
+
+ private:
+  std::vector<T> by_id_;
+};
+
+// What stands for instructions that a pass replaces.
+class Replacements {
+ public:
+  void set(const Instr& from, Instr* to) { table_.set(from, to); }
+  Instr* current(Instr* i) const {
+    Instr* to = table_.get(*i);
+    return to == nullptr ? i : to;
+  }
+
+ private:
+  InstrTable<Instr*> table_;
 };
 
 // Users of every instruction of a computation, by one walk: a snapshot, not kept up to date.

@@ -16,23 +16,9 @@ bool Shape::is_dynamic() const {
   return false;
 }
 
-int64_t Shape::num_elements() const {
-  int64_t n = 1;
-  for (int64_t d : dims()) n *= d;
-  return n;
-}
-
-int64_t Shape::bytes() const {
-  if (!is_tuple()) return (num_elements() * bits_of(type()) + 7) / 8;
+int64_t Shape::bytes_of_elements() const {
   int64_t n = 0;
   for (Shape e : elements()) n += e.bytes();
-  return n;
-}
-
-int Shape::num_leaves() const {
-  if (!is_tuple()) return 1;
-  int n = 0;
-  for (Shape e : elements()) n += e.num_leaves();
   return n;
 }
 

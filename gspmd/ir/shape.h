@@ -26,6 +26,7 @@ struct ShapeData {
   const Layout* layout = nullptr;    // null = the default, {r-1,...,0}
   absl::Span<const Shape> elements;  // kTuple
   Shape* plain = nullptr;            // the same shape with default layouts (set by the interner)
+  int num_leaves = 1;                // (set by the interner)
 };
 
 // An array's element type and sizes, or a tuple of shapes: interned in a Context, as cheap as a
@@ -61,14 +62,21 @@ class Shape {
   // The same shape with default layouts everywhere; `same(a, b)` compares these.
   Shape plain() const { return data_->plain ? *data_->plain : *this; }
 
-  int64_t num_elements() const;  // of an array
+  int64_t num_elements() const {  // of an array
+    int64_t n = 1;
+    for (int64_t d : data_->dims) n *= d;
+    return n;
+  }
   // Bytes of all leaves; fractions of a byte (s4) count by the bit, rounded up per leaf. As `stats`
   // counts.
-  int64_t bytes() const;
+  int64_t bytes() const {
+    return is_tuple() ? bytes_of_elements() : (num_elements() * bits_of(type()) + 7) / 8;
+  }
   // Leaves depth first: 1 for arrays and tokens.
-  int num_leaves() const;
+  int num_leaves() const { return data_->num_leaves; }
 
  private:
+  int64_t bytes_of_elements() const;
   const ShapeData* data_ = nullptr;
 };
 

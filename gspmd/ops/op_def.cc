@@ -6,14 +6,11 @@ namespace gspmd {
 #include "gspmd/ir/opcodes.def"
 #undef OPCODE
 
-const OpDef& def(Opcode op) {
-  static const OpDef* const kDefs[] = {
+const OpDef* const kOpDefs[kNumOpcodes] = {
 #define OPCODE(id, name) &k##id##Def,
 #include "gspmd/ir/opcodes.def"
 #undef OPCODE
-  };
-  return *kDefs[static_cast<size_t>(op)];
-}
+};
 
 void* make_attrs(AttrsKind kind, Arena& arena) {
   switch (kind) {

@@ -63,7 +63,8 @@ struct OpDef {
   double flops_per_point = 0;
 };
 
-const OpDef& def(Opcode op);
+extern const OpDef* const kOpDefs[kNumOpcodes];
+inline const OpDef& def(Opcode op) { return *kOpDefs[static_cast<size_t>(op)]; }
 inline const OpDef& def(const Instr& i) { return def(i.opcode); }
 
 // The shape of op's result: inferred, or else the stated one. Throws Error (without place), also
@@ -83,8 +84,8 @@ class RuleCache {
   struct Key {
     Opcode opcode;
     const void* attrs;
-    absl::InlinedVector<Shape, 8> shapes;  // result, operands
-    absl::InlinedVector<const Computation*, 2> called;
+    absl::Span<const Shape> shapes;  // result, operands
+    absl::Span<Computation* const> called;
 
     friend bool operator==(const Key&, const Key&) = default;
     template <typename H>
@@ -95,6 +96,7 @@ class RuleCache {
   const Rule* find_or_make(const Instr& instr);
 
   Arena arena_;
+  std::vector<Shape> shapes_;  // of the key that is looked up
   absl::flat_hash_map<Key, const Rule*> rules_;
   std::vector<std::pair<const Instr*, const Rule*>> by_id_;  // passes ask for the same ones often
 };

@@ -105,7 +105,7 @@ RuleBuilder::RuleBuilder(const Instr& instr, Arena& arena)
   tensor_begin_.push_back(dims);
 }
 
-FactorId RuleBuilder::add(Factor factor) {
+FactorId RuleBuilder::add(const Factor& factor) {
   GSPMD_CHECK(factors_.size() < kMaxFactors, describe(instr_));
   factors_.push_back(factor);
   return static_cast<FactorId>(factors_.size() - 1);
@@ -142,7 +142,7 @@ FactorId RuleBuilder::add_on(Factor factor, absl::Span<const int64_t> operand_di
   bool may_differ = by_result;
   for (auto [t, d] : places) may_differ = may_differ || tensors_[t].is_dynamic();
   for (auto [t, d] : places) {
-    place(f, t, d);
+    entries_.push_back({tensor_begin_[t] + static_cast<uint32_t>(d), f});
     GSPMD_CHECK(may_differ || tensors_[t].dim(static_cast<int>(d)) == factor.size,
                 describe(instr_));
   }
@@ -177,29 +177,27 @@ void RuleBuilder::pointwise() {
       if (tensors_[t].is_array() && tensors_[t].rank() == rank) place(f, t, d);
     }
   }
+  pointwise_factors_ = static_cast<size_t>(rank);
 }
 
 const Rule* RuleBuilder::build() {
-  std::stable_sort(entries_.begin(), entries_.end(),
-                   [](const Entry& a, const Entry& b) { return a.tensor_dim < b.tensor_dim; });
   uint32_t dims = tensor_begin_.back();
   absl::Span<uint32_t> dim_begin = arena_.array<uint32_t>(dims + 1);
   absl::Span<FactorId> ids = arena_.array<FactorId>(entries_.size());
-  uint32_t next = 0;
-  for (uint32_t d = 0; d < dims; ++d) {
-    dim_begin[d] = next;
-    while (next < entries_.size() && entries_[next].tensor_dim == d) {
-      ids[next] = entries_[next].factor;
-      ++next;
-    }
-  }
-  dim_begin[dims] = next;
+  // A stable counting sort: dim_begin first counts, then says where a dimension ends, then begins.
+  for (const Entry& e : entries_) ++dim_begin[e.tensor_dim];
+  for (uint32_t d = 1; d <= dims; ++d) dim_begin[d] += dim_begin[d - 1];
+  for (size_t k = entries_.size(); k-- > 0;)
+    ids[--dim_begin[entries_[k].tensor_dim]] = entries_[k].factor;
   Rule* rule = arena_.make<Rule>();
   rule->factors_ = arena_.copy(absl::Span<const Factor>(factors_));
   rule->tensor_begin_ = arena_.copy(absl::Span<const uint32_t>(tensor_begin_));
   rule->dim_begin_ = dim_begin;
   rule->factor_ids_ = ids;
   rule->num_operands_ = num_operands_;
+  rule->is_parallel_ = std::all_of(factors_.begin(), factors_.end(),
+                                   [](const Factor& f) { return f.kind == FactorKind::kParallel; });
+  rule->is_pointwise_ = factors_.size() == pointwise_factors_;
   return rule;
 }
 

@@ -54,6 +54,11 @@ class Rule {
   absl::Span<const Factor> factors() const { return factors_; }
   const Factor& factor(FactorId f) const { return factors_[f]; }
   int num_factors() const { return static_cast<int>(factors_.size()); }
+  // Tensors of the result's rank correspond dimension by dimension, one factor each; others have
+  // no factors.
+  bool is_pointwise() const { return is_pointwise_; }
+  // All factors are parallel.
+  bool is_parallel() const { return is_parallel_; }
   int num_operands() const { return num_operands_; }
   int num_results() const { return num_tensors() - num_operands_; }
   int num_tensors() const { return static_cast<int>(tensor_begin_.size()) - 1; }
@@ -63,7 +68,7 @@ class Rule {
   // Factors of dimension d of tensor t (operands first, results from num_operands()).
   absl::Span<const FactorId> dim(int tensor, int d) const {
     uint32_t k = tensor_begin_[tensor] + static_cast<uint32_t>(d);
-    return factor_ids_.subspan(dim_begin_[k], dim_begin_[k + 1] - dim_begin_[k]);
+    return {factor_ids_.data() + dim_begin_[k], dim_begin_[k + 1] - dim_begin_[k]};
   }
   // The dimension of `tensor` that holds factor f (-1: none), and its place in that dimension's
   // list.
@@ -79,6 +84,7 @@ class Rule {
   absl::Span<const uint32_t> dim_begin_;     // per dimension: first entry in factor_ids_
   absl::Span<const FactorId> factor_ids_;
   int num_operands_ = 0;
+  bool is_pointwise_ = false, is_parallel_ = false;
 };
 
 inline constexpr int64_t kNone = -1;
@@ -107,7 +113,7 @@ class RuleBuilder {
 
   // General form: a new factor of a size, then placed anywhere; several on one dimension go major
   // to minor in call order.
-  FactorId add(Factor factor);
+  FactorId add(const Factor& factor);
   void place(FactorId f, int tensor, int64_t d);  // tensor: operands, then results
   void set_propagates(FactorId f, bool propagates) { factors_[f].propagates = propagates; }
   void set_needs_handler(FactorId f) { factors_[f].needs_handler = true; }
@@ -129,6 +135,7 @@ class RuleBuilder {
   const Instr& instr_;
   Arena& arena_;
   int num_operands_ = 0;
+  size_t pointwise_factors_ = SIZE_MAX;
   absl::InlinedVector<Shape, 6> tensors_;
   absl::InlinedVector<uint32_t, 8> tensor_begin_;
   absl::InlinedVector<Factor, 8> factors_;

@@ -14,18 +14,17 @@ const Rule& RuleCache::get(const Instr& instr) {
 }
 
 const Rule* RuleCache::find_or_make(const Instr& instr) {
-  Key key{.opcode = instr.opcode,
-          .attrs = instr.attributes.data(),
-          .shapes = {instr.shape},
-          .called = {}};
-  for (const Instr* o : instr.operands) key.shapes.push_back(o->shape);
-  for (const Computation* c : instr.called) key.called.push_back(c);
-  auto [at, added] = rules_.try_emplace(std::move(key), nullptr);
-  if (added) {
-    GSPMD_CHECK(def(instr).rule != nullptr, describe(instr));
-    at->second = def(instr).rule(instr, arena_);
-  }
-  return at->second;
+  shapes_.assign(1, instr.shape);
+  for (const Instr* o : instr.operands) shapes_.push_back(o->shape);
+  Key key{instr.opcode, instr.attributes.data(), shapes_, instr.called};
+  auto at = rules_.find(key);
+  if (at != rules_.end()) return at->second;
+  GSPMD_CHECK(def(instr).rule != nullptr, describe(instr));
+  const Rule* rule = def(instr).rule(instr, arena_);
+  key.shapes = arena_.copy(key.shapes);
+  key.called = arena_.copy(key.called);
+  rules_.emplace(key, rule);
+  return rule;
 }
 
 }  // namespace gspmd

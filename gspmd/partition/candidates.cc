@@ -17,12 +17,15 @@ class Generator {
       project(it.rule, t, s, it.shape(t).dims(), &projected_[t]);
       by_size_.push_back(t);
     }
-    std::stable_sort(by_size_.begin(), by_size_.end(),
-                     [&](int a, int b) { return it.shape(a).bytes() > it.shape(b).bytes(); });
+    std::sort(by_size_.begin(), by_size_.end(), [&](int a, int b) {
+      int64_t x = it.shape(a).bytes(), y = it.shape(b).bytes();
+      return x != y ? x > y : a < b;
+    });
   }
 
   std::vector<Candidate> run() {
     int n = it_.rule.num_tensors();
+    found_.reserve(static_cast<size_t>(n) + 1);
     for (int t = n; t-- > 0;) {  // results first
       if (!projected_[t].empty() && is_first_of_its_kind(t)) offer(starting_from(t));
     }
@@ -112,7 +115,7 @@ class Generator {
   const Situation& now_;
   bool handlers_;
   std::vector<FactorAxes> projected_;
-  std::vector<int> by_size_;  // tensors, the largest first
+  absl::InlinedVector<int, 6> by_size_;  // tensors, the largest first
   std::vector<Candidate> found_;
 };
 
@@ -129,16 +132,17 @@ std::vector<Candidate> candidates(const Iteration& it, const Situation& now, boo
 
 void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planner,
                const Machine& machine, Candidate* c) {
+  const auto other = [&](int t) {
+    return it.is_result(t) ? now.results[t - it.rule.num_operands()] : now.operands[t];
+  };
   bool complete = true;
   for (int t = 0; t < it.rule.num_tensors(); ++t)
-    c->layouts.push_back(it.layout(t, c->factors, &complete));
+    c->layouts.push_back(it.layout(t, c->factors, &complete, other(t)));
   GSPMD_CHECK(complete, "a candidate that its tensors can not express: " + describe(it.instr));
-  c->price = compute_price(it, c->factors);
+  c->price = compute_price(it, c->factors, c->layouts);
   for (int t = 0; t < it.rule.num_tensors(); ++t) {
-    bool result = it.is_result(t);
-    Sharding other = result ? now.results[t - it.rule.num_operands()] : now.operands[t];
-    c->price += result ? reshard_price(planner, c->layouts[t], other, it.shape(t))
-                       : reshard_price(planner, other, c->layouts[t], it.shape(t));
+    c->price += it.is_result(t) ? reshard_price(planner, c->layouts[t], other(t), it.shape(t))
+                                : reshard_price(planner, other(t), c->layouts[t], it.shape(t));
   }
   c->units = c->price.units(machine);
 }

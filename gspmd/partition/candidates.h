@@ -13,7 +13,8 @@ namespace gspmd {
 // One way to partition an operator: its iteration-space sharding, what it needs and what it makes.
 struct Candidate {
   FactorAxes factors;
-  std::vector<Sharding> layouts;  // of all tensors: operands as needed, results as produced
+  absl::InlinedVector<Sharding, 4>
+      layouts;  // of all tensors: operands as needed, results as produced
   Price price;
   int64_t units = 0;
 };

@@ -211,7 +211,9 @@ CollectiveAttrs Emitter::collective_attrs(const Mesh& mesh, const AxisList& axes
                                           absl::Span<const int64_t> dims) {
   CollectiveAttrs a;
   a.dimensions = context_.dims(dims);
-  a.groups = context_.groups(groups_along(mesh, axes));
+  const DeviceGroups*& groups = groups_[{axes, &mesh}];
+  if (groups == nullptr) groups = context_.groups(groups_along(mesh, axes));
+  a.groups = groups;
   a.channel_id = 1;
   a.use_global_device_ids = true;
   return a;

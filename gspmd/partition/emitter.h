@@ -146,6 +146,7 @@ class Emitter {
   absl::flat_hash_map<std::pair<ElementType, Combiner>, Instr*> identities_;
   absl::flat_hash_map<std::pair<AxisList, std::pair<const Mesh*, ElementType>>, Instr*>
       coordinates_;
+  absl::flat_hash_map<std::pair<AxisList, const Mesh*>, const DeviceGroups*> groups_;
 };
 
 }  // namespace gspmd

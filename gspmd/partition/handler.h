@@ -15,9 +15,9 @@ struct LocalOp {
   Emitter& e;
   const Iteration& it;
   const FactorAxes& factors;
-  std::vector<Instr*> operands;   // local values
-  std::vector<Sharding> layouts;  // of the operands
-  std::vector<Sharding> results;  // of the result leaves, as the handler must produce them
+  absl::InlinedVector<Instr*, 4> operands;   // local values
+  absl::InlinedVector<Sharding, 4> layouts;  // of the operands
+  absl::Span<const Sharding> results;  // of the result leaves, as the handler must produce them
 
   const Instr& instr() const { return it.instr; }
   const Rule& rule() const { return it.rule; }

@@ -25,7 +25,8 @@ AxisSet Iteration::reduced(const FactorAxes& factors, Combiner* combiner) const 
   return axes;
 }
 
-Sharding Iteration::layout(int tensor, const FactorAxes& factors, bool* complete) const {
+Sharding Iteration::layout(int tensor, const FactorAxes& factors, bool* complete,
+                           Sharding likely) const {
   ShardingData data;
   data.mesh = mesh;
   data.manual = manual;
@@ -35,7 +36,7 @@ Sharding Iteration::layout(int tensor, const FactorAxes& factors, bool* complete
     data.dims.push_back(dim_axes(*mesh, rule, rule.dim(tensor, d), s.dim(d), factors, complete));
   }
   if (is_result(tensor)) data.pending = reduced(factors, &data.combiner);
-  return pool.intern(data);
+  return likely && *likely == data ? likely : pool.intern(data);
 }
 
 bool can_split(const Iteration& it, FactorId f, const AxisList& axes, bool handlers) {

@@ -21,8 +21,9 @@ struct Iteration {
   Shape shape(int tensor) const;
   // How tensor t must be laid out (operand) or comes out (result): split as its factors are;
   // results are pending along the axes of reduction factors. *complete is set to false where a
-  // factor's axes can not be said on the tensor.
-  Sharding layout(int tensor, const FactorAxes& factors, bool* complete) const;
+  // factor's axes can not be said on the tensor. `likely`: what it may well be, found faster.
+  Sharding layout(int tensor, const FactorAxes& factors, bool* complete,
+                  Sharding likely = {}) const;
   // Axes along which results are partial, those of factors with a combiner (reductions; indices
   // that are masked and combined), and their one combiner.
   AxisSet reduced(const FactorAxes& factors, Combiner* combiner) const;

@@ -59,7 +59,7 @@ class ComputationLocalizer {
   }
 
   Instr* clone(const Instr& i) {
-    std::vector<Instr*> operands = local_operands(i);
+    absl::InlinedVector<Instr*, 4> operands = local_operands(i);
     Instr* made = e_.add(i.opcode, local_shape(e_.context(), i.shape, s_.shardings.of(i)), operands,
                          i.attributes);
     made->called = e_.module().computation_array(i.called);
@@ -68,8 +68,8 @@ class ComputationLocalizer {
     return made;
   }
 
-  std::vector<Instr*> local_operands(const Instr& i) const {
-    std::vector<Instr*> operands;
+  absl::InlinedVector<Instr*, 4> local_operands(const Instr& i) const {
+    absl::InlinedVector<Instr*, 4> operands;
     for (const Instr* o : i.operands) operands.push_back(local_[o->id]);
     return operands;
   }
@@ -86,18 +86,20 @@ class ComputationLocalizer {
 
   Instr* operate(const Instr& i) {
     absl::Span<const Sharding> results = s_.shardings.of(i);
-    std::vector<Sharding> layouts;
+    absl::InlinedVector<Sharding, 4> layouts;
     for (const Instr* o : i.operands)
       layouts.push_back(o->shape.is_array() ? s_.shardings.leaf(*o) : Sharding());
     const Mesh* mesh = results.empty() || !results[0] ? s_.mesh : &results[0].mesh();
     Iteration it{i, s_.rules.get(i), mesh, e_.context().shardings(), manual_axes(i, s_.shardings)};
-    FactorAxes factors = factor_axes(it, layouts, results);
-    LocalOp op{
-        e_, it, factors, local_operands(i), std::move(layouts), {results.begin(), results.end()}};
     const Handler* handler = s_.options.handlers ? handler_of(i) : nullptr;
     bool by_handler = handler != nullptr && handler->localize != nullptr;
+    bool plain = !by_handler && it.rule.is_parallel();  // then nobody asks for the factors
+    FactorAxes factors = plain ? FactorAxes() : factor_axes(it, layouts, results);
+    LocalOp op{e_, it, factors, local_operands(i), std::move(layouts), results};
     size_t first = e_.computation()->instrs().size();
-    Instr* made = by_handler ? handler->localize(op) : localize_by_rule(op);
+    Instr* made = by_handler ? handler->localize(op)
+                  : plain    ? emit_by_rule(op)
+                             : localize_by_rule(op);
     if (made->opcode == i.opcode) made->extras = i.extras;
     if (!i.called.empty()) map_callees(first);
     return made;

@@ -12,7 +12,8 @@ namespace {
 
 class ChainMerger {
  public:
-  ChainMerger(PartitionState& s, Computation& c) : s_(s), c_(c), uses_(s.module.num_ids()) {}
+  ChainMerger(PartitionState& s, Computation& c, std::vector<int>* uses, Replacements* replaced)
+      : s_(s), c_(c), uses_(*uses), replaced_(*replaced) {}
 
   void run() {
     for (const Instr* i : c_.instrs()) {
@@ -20,20 +21,15 @@ class ChainMerger {
     }
     ++uses_[c_.root()->id];
     for (Instr* i : c_.instrs()) {
-      for (Instr*& o : i->operands) o = current(o);
+      for (Instr*& o : i->operands) o = replaced_.current(o);
       if (!is_reshard(*i) || !i->shape.is_array()) continue;
       shorten(i);
       share_or_drop(i);
     }
-    c_.set_root(current(c_.root()));
+    c_.set_root(replaced_.current(c_.root()));
   }
 
  private:
-  Instr* current(Instr* i) const {
-    auto it = replaced_.find(i);
-    return it == replaced_.end() ? i : it->second;
-  }
-
   int64_t units(const Instr& value, Sharding to) {
     Sharding from = s_.shardings.leaf(value);
     if (from == to) return 0;
@@ -64,13 +60,13 @@ class ChainMerger {
     Instr* source = i->operand(0);
     Sharding to = s_.shardings.leaf(*i);
     if (s_.shardings.leaf(*source) == to && !keeps_name(*i)) {
-      replaced_[i] = source;
+      replaced_.set(*i, source);
       return;
     }
     auto [it, is_new] = made_.try_emplace({source, to}, i);
     if (is_new || keeps_name(*i)) return;
     it->second->provenance = s_.module.context().merge(it->second->provenance, i->provenance);
-    replaced_[i] = it->second;
+    replaced_.set(*i, it->second);
   }
 
   // The entry's result keeps its instruction.
@@ -78,15 +74,18 @@ class ChainMerger {
 
   PartitionState& s_;
   Computation& c_;
-  std::vector<int> uses_;
-  absl::flat_hash_map<const Instr*, Instr*> replaced_;
+  std::vector<int>& uses_;  // by Instr::id
+  Replacements& replaced_;
   absl::flat_hash_map<std::pair<const Instr*, Sharding>, Instr*> made_;
 };
 
 }  // namespace
 
 void optimize_reshards(PartitionState& state) {
-  for (Computation* c : partitioned_computations(state.module)) ChainMerger(state, *c).run();
+  std::vector<int> uses(state.module.num_ids());
+  Replacements replaced;
+  for (Computation* c : partitioned_computations(state.module))
+    ChainMerger(state, *c, &uses, &replaced).run();
   remove_dead(&state.module);
 }
 

@@ -34,7 +34,8 @@ Price price_of(const ReshardCost& cost) {
   return Price{cost.wire_bytes, cost.messages, cost.local_bytes, 0};
 }
 
-Price compute_price(const Iteration& it, const FactorAxes& factors) {
+Price compute_price(const Iteration& it, const FactorAxes& factors,
+                    absl::Span<const Sharding> layouts) {
   Price p;
   int64_t points = 1;
   for (int f = 0; f < it.rule.num_factors(); ++f) {
@@ -47,11 +48,7 @@ Price compute_price(const Iteration& it, const FactorAxes& factors) {
     Shape s = it.shape(t);
     if (!s.is_array()) continue;
     int64_t bytes = std::max<int64_t>(s.bytes(), 1), shards = 1;
-    bool complete = true;
-    for (int d = 0; d < it.rule.rank(t); ++d) {
-      shards *= it.mesh->product(
-          dim_axes(*it.mesh, it.rule, it.rule.dim(t, d), s.dim(d), factors, &complete));
-    }
+    for (const AxisList& axes : layouts[t]->dims) shards *= it.mesh->product(axes);
     p.memory_bytes = add(p.memory_bytes, bytes / shards);
   }
   return p;

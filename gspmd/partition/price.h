@@ -24,8 +24,9 @@ struct Price {
 };
 
 Price price_of(const ReshardCost& cost);
-// Computing the operator with these factor axes on each device: floating-point operations and bytes
-// touched.
-Price compute_price(const Iteration& it, const FactorAxes& factors);
+// Computing the operator with these factor axes, and its tensors laid out so, on each device:
+// floating-point operations and bytes touched.
+Price compute_price(const Iteration& it, const FactorAxes& factors,
+                    absl::Span<const Sharding> layouts);
 
 }  // namespace gspmd

@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
+#include <array>
 
 #include "gspmd/partition/manual.h"
 
@@ -11,27 +12,22 @@ namespace {
 
 class Reconciler {
  public:
-  Reconciler(PartitionState& state, Computation& computation)
-      : s_(state), computation_(computation) {}
+  Reconciler(PartitionState& state, Computation& computation, Replacements* replaced)
+      : s_(state), computation_(computation), replaced_(*replaced) {}
 
   void run() {
     std::vector<Instr*> before = computation_.instrs();
     order_.reserve(before.size() * 5 / 4);
     for (Instr* i : before) {
-      for (Instr*& o : i->operands) o = current(o);
+      for (Instr*& o : i->operands) o = replaced_.current(o);
       visit(i);
     }
-    Instr* root = current(computation_.root());
+    Instr* root = replaced_.current(computation_.root());
     computation_.set_root(root);
     computation_.set_instrs(std::move(order_));
   }
 
  private:
-  Instr* current(Instr* i) const {
-    auto it = replaced_.find(i);
-    return it == replaced_.end() ? i : it->second;
-  }
-
   void visit(Instr* i) {
     if (i->opcode == Opcode::kParameter || is_reshard(*i)) return keep(i);
     if (is_manual_boundary(*i)) return cross_boundary(i);
@@ -58,7 +54,7 @@ class Reconciler {
   void element(Instr* i) {
     const Instr& tuple = *i->operand(0);
     int at = leaf_offset(tuple.shape, static_cast<int>(i->attrs<IndexAttrs>().index));
-    std::vector<Sharding> made(s_.shardings.of(*i).size());
+    absl::InlinedVector<Sharding, 4> made(s_.shardings.of(*i).size());
     for (size_t k = 0; k < made.size(); ++k)
       made[k] = s_.shardings.leaf(tuple, at + static_cast<int>(k));
     finish(i, made);
@@ -120,7 +116,7 @@ class Reconciler {
       operand_layouts_.push_back(o->shape.is_array() ? s_.shardings.leaf(*o) : Sharding());
     }
     Situation now{operand_layouts_, s_.shardings.of(*i)};
-    if (agrees_trivially(it, now)) return keep(i);
+    if (agrees(it, now)) return keep(i);
     Candidate chosen = choose(it, now);
     for (int k = 0; k < i->num_operands(); ++k) {
       if (!operand_layouts_[k]) continue;
@@ -130,13 +126,86 @@ class Reconciler {
     finish(i, absl::MakeConstSpan(chosen.layouts).subspan(i->num_operands()));
   }
 
-  // The commonest case: element-wise, everything laid out alike.
-  bool agrees_trivially(const Iteration& it, const Situation& now) const {
-    if (!def(it.instr).traits.elementwise || now.results.size() != 1) return false;
+  // The commonest case: everything is laid out as the rule wants it, and nothing is partial. Then
+  // `candidates` could only offer this, with no reshard, and not splitting at all.
+  bool agrees(const Iteration& it, const Situation& now) {
+    if (agrees_trivially(it, now)) return true;
+    if (!collect_factors(it, now)) return false;
+    AxisSet used = it.manual;
+    for (int f = 0; f < it.rule.num_factors(); ++f) {
+      const AxisList& axes = agreed_[f];
+      if (axes.empty()) continue;
+      FactorId id = static_cast<FactorId>(f);
+      if (used.intersects(axes.set()) || it.rule.factor(id).combiner != Combiner::kNone ||
+          !can_split(it, id, axes, s_.options.handlers))
+        return false;
+      used |= axes.set();
+    }
+    for (int t = 0; t < it.rule.num_tensors(); ++t) {
+      if (!says_agreed_factors(it, t, layout(it, now, t))) return false;
+    }
+    return true;
+  }
+
+  // Element-wise, everything laid out alike.
+  static bool agrees_trivially(const Iteration& it, const Situation& now) {
+    if (!it.rule.is_pointwise() || now.results.size() != 1) return false;
     for (Sharding s : now.operands) {
       if (s != now.results[0]) return false;
     }
     return !now.operands.empty() && now.results[0]->pending.empty();
+  }
+
+  static Sharding layout(const Iteration& it, const Situation& now, int t) {
+    return it.is_result(t) ? now.results[t - it.rule.num_operands()] : now.operands[t];
+  }
+
+  // The axes of each factor as the tensors say; false where they say different things, or what no
+  // rule says.
+  bool collect_factors(const Iteration& it, const Situation& now) {
+    std::fill_n(agreed_.begin(), it.rule.num_factors(), AxisList());
+    for (int t = 0; t < it.rule.num_tensors(); ++t) {
+      Sharding s = layout(it, now, t);
+      if (!s || !it.shape(t).is_array() || &s.mesh() != it.mesh || s->manual != it.manual ||
+          !s->replicated.empty() || !s->pending.empty())
+        return false;
+      for (int d = 0; d < s.rank(); ++d) {
+        if (!s.dim(d).empty() && !collect_dim(it, t, d, s.dim(d))) return false;
+      }
+    }
+    return true;
+  }
+
+  bool collect_dim(const Iteration& it, int t, int d, const AxisList& axes) {
+    absl::Span<const FactorId> factors = it.rule.dim(t, d);
+    if (factors.empty()) return false;
+    if (factors.size() == 1) return agree_on(factors[0], axes);
+    for (FactorId f : factors) projected_[f] = AxisList();
+    int n = project_dim(*it.mesh, it.rule, factors, it.shape(t).dim(d), axes,
+                        absl::MakeSpan(projected_));
+    if (n != axes.size()) return false;
+    for (FactorId f : factors) {
+      if (!projected_[f].empty() && !agree_on(f, projected_[f])) return false;
+    }
+    return true;
+  }
+
+  bool agree_on(FactorId f, const AxisList& axes) {
+    if (agreed_[f].empty()) agreed_[f] = axes;
+    return agreed_[f] == axes;
+  }
+
+  bool says_agreed_factors(const Iteration& it, int t, Sharding s) const {
+    Shape shape = it.shape(t);
+    bool complete = true;
+    for (int d = 0; d < it.rule.rank(t); ++d) {
+      absl::Span<const FactorId> factors = it.rule.dim(t, d);
+      bool same = factors.size() == 1 ? agreed_[factors[0]] == s.dim(d)
+                                      : dim_axes(*it.mesh, it.rule, factors, shape.dim(d), agreed_,
+                                                 &complete) == s.dim(d);
+      if (!same || !complete) return false;
+    }
+    return true;
   }
 
   Candidate choose(const Iteration& it, const Situation& now) {
@@ -170,13 +239,13 @@ class Reconciler {
   // Records what `i` produces, and reshards it to what completion wanted.
   void finish(Instr* i, absl::Span<const Sharding> made) {
     keep(i);
-    std::vector<Sharding> wanted = copy(s_.shardings.of(*i));
+    absl::Span<const Sharding> wanted = s_.shardings.of(*i);  // kept when another is set
     if (std::equal(wanted.begin(), wanted.end(), made.begin(), made.end())) return;
     s_.shardings.set(*i, made);
     bool partial =
         std::any_of(made.begin(), made.end(), [](Sharding s) { return !s->pending.empty(); });
-    replaced_[i] =
-        reshard(i, wanted, i, partial ? Reason::kPartialReduction : Reason::kReshardResult);
+    replaced_.set(
+        *i, reshard(i, wanted, i, partial ? Reason::kPartialReduction : Reason::kReshardResult));
   }
 
   // `value` laid out as `wanted`, by one copy for each array; tuples are taken apart and put
@@ -247,7 +316,8 @@ class Reconciler {
   Computation& computation_;
   std::vector<Instr*> order_;
   std::vector<Sharding> operand_layouts_;
-  absl::flat_hash_map<const Instr*, Instr*> replaced_;
+  std::array<AxisList, kMaxFactors> agreed_, projected_;  // of the operator at hand
+  Replacements& replaced_;
   absl::flat_hash_map<std::pair<const Instr*, Sharding>, Instr*> copies_;
 };
 
@@ -262,7 +332,9 @@ size_t CheapestDecider::choose(const Instr&, absl::Span<const Candidate> candida
 }
 
 void reconcile(PartitionState& state) {
-  for (Computation* c : partitioned_computations(state.module)) Reconciler(state, *c).run();
+  Replacements replaced;
+  for (Computation* c : partitioned_computations(state.module))
+    Reconciler(state, *c, &replaced).run();
 }
 
 FactorAxes factor_axes(const Iteration& it, absl::Span<const Sharding> operands,

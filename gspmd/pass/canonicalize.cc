@@ -34,48 +34,41 @@ class Inliner {
     prepare_names(before);
     order_.clear();
     order_.reserve(before.size());
-    replaced_.clear();
     for (Instr* i : before) {
-      for (Instr*& o : i->operands) o = current(o);
+      for (Instr*& o : i->operands) o = replaced_.current(o);
       if (i->opcode == Opcode::kCall) {
-        replaced_[i] = copy_body(*i, c);
+        replaced_.set(*i, copy_body(*i, c));
       } else {
         order_.push_back(i);
       }
     }
-    c.set_root(current(c.root()));
+    c.set_root(replaced_.current(c.root()));
     c.set_instrs(std::move(order_));
-  }
-
-  Instr* current(Instr* i) const {
-    auto it = replaced_.find(i);
-    return it == replaced_.end() ? i : it->second;
   }
 
   // Returns what stands for the call's result. Copies keep their names where they are free.
   Instr* copy_body(const Instr& call, Computation& to) {
     const Computation& from = *call.called[0];
-    absl::flat_hash_map<const Instr*, Instr*> copies;
-    for (size_t k = 0; k < from.params().size(); ++k) copies[from.params()[k]] = call.operands[k];
+    for (size_t k = 0; k < from.params().size(); ++k)
+      copies_.set(*from.params()[k], call.operands[k]);
     for (const Instr* i : from.instrs()) {
       if (i->opcode == Opcode::kParameter) continue;
       if (--left_ < 0)
         throw error_at(m_, call, "inlining calls makes the program too large",
                        "calls nest too deeply to be expanded");
-      std::vector<Instr*> operands;
-      for (const Instr* o : i->operands) operands.push_back(copies.at(o));
-      Instr* c = m_.add(&to, i->opcode, i->shape, operands, i->attributes, free_name(i->name));
+      operands_.clear();
+      for (const Instr* o : i->operands) operands_.push_back(copies_.get(*o));
+      Instr* c = m_.add(&to, i->opcode, i->shape, operands_, i->attributes, free_name(i->name));
       c->called = m_.computation_array(i->called);
       c->annotation = i->annotation;
       c->metadata = i->metadata;
       c->extras = i->extras;
       c->provenance = i->provenance;
       c->place = i->place;
-      copies[i] = c;
+      copies_.set(*i, c);
       order_.push_back(c);
     }
-    Instr* result = copies.at(from.root());
-    return annotated(call, result, to);
+    return annotated(call, copies_.get(*from.root()), to);
   }
 
   // An annotation on the call itself holds for its result.
@@ -92,15 +85,16 @@ class Inliner {
 
   void prepare_names(const std::vector<Instr*>& instrs) {
     names_.clear();
-    for (const Instr* i : instrs) names_.insert(i->name);
+    names_.reserve(instrs.size() * 2);
+    for (const Instr* i : instrs) names_.insert(i->name.data());
   }
 
   std::string_view free_name(std::string_view name) {
-    if (name.empty() || names_.insert(name).second) return name;
-    int& n = next_[name];
+    if (name.empty() || names_.insert(name.data()).second) return name;
+    int& n = next_[name.data()];
     while (true) {
       std::string_view candidate = m_.context().name(fmt::format("{}.c{}", name, ++n));
-      if (names_.insert(candidate).second) return candidate;
+      if (names_.insert(candidate.data()).second) return candidate;
     }
   }
 
@@ -121,9 +115,12 @@ class Inliner {
   Module& m_;
   int64_t left_;
   std::vector<Instr*> order_;
-  absl::flat_hash_map<const Instr*, Instr*> replaced_;
-  absl::flat_hash_set<std::string_view> names_;
-  absl::flat_hash_map<std::string_view, int> next_;
+  Replacements replaced_;
+  InstrTable<Instr*> copies_;  // of the bodies of calls
+  std::vector<Instr*> operands_;
+  // Names by their address: the context keeps each once.
+  absl::flat_hash_set<const char*> names_;
+  absl::flat_hash_map<const char*, int> next_;
 };
 
 bool must_stay(const Instr& i) {
@@ -140,7 +137,7 @@ void remove_dead(Module* module) {
   // A loop or call stays where anything in it must.
   absl::flat_hash_set<const Computation*> effectful;
   for (const auto& c : module->computations()) {
-    std::vector<Instr*> kept;
+    size_t num_kept = 0;
     live[c->root()->id] = true;
     for (size_t k = c->instrs().size(); k-- > 0;) {
       Instr* i = c->instrs()[k];
@@ -150,10 +147,15 @@ void remove_dead(Module* module) {
       if (!stays && !live[i->id]) continue;
       live[i->id] = true;
       for (const Instr* o : i->operands) live[o->id] = true;
-      kept.push_back(i);
+      ++num_kept;
     }
-    if (kept.size() == c->instrs().size()) continue;
-    c->set_instrs({kept.rbegin(), kept.rend()});
+    if (num_kept == c->instrs().size()) continue;
+    std::vector<Instr*> kept;
+    kept.reserve(num_kept);
+    for (Instr* i : c->instrs()) {
+      if (live[i->id]) kept.push_back(i);
+    }
+    c->set_instrs(std::move(kept));
   }
 }
 

@@ -1,7 +1,6 @@
 #include "gspmd/pass/clean_up.h"
 
-#include <absl/container/flat_hash_map.h>
-#include <absl/container/inlined_vector.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <vector>
 
@@ -14,45 +13,42 @@ namespace {
 // What makes two instructions the same value. Attributes by address: interned and cloned ones share
 // it; those that the emitter makes anew are merged where their few scalar forms agree (see
 // attrs_number).
-struct ValueKey {
-  Opcode opcode;
-  Shape shape;
-  const void* attrs;
-  absl::InlinedVector<const Instr*, 4> operands;
-  friend bool operator==(const ValueKey&, const ValueKey&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const ValueKey& k) {
-    return H::combine(std::move(h), k.opcode, k.shape, k.attrs, k.operands);
+struct ValueHash {
+  size_t operator()(const Instr* i) const {
+    return absl::HashOf(i->opcode, i->shape, i->attributes.data(),
+                        absl::Span<Instr* const>(i->operands));
+  }
+};
+struct SameValue {
+  bool operator()(const Instr* a, const Instr* b) const {
+    return a->opcode == b->opcode && a->shape == b->shape &&
+           a->attributes.data() == b->attributes.data() && a->operands == b->operands;
   }
 };
 
 class CleanUp {
  public:
-  CleanUp(Module& m, Computation& c) : m_(m), c_(c) {}
+  CleanUp(Module& m, Computation& c, Replacements* replaced) : m_(m), c_(c), replaced_(*replaced) {}
 
   void run() {
     std::vector<Instr*> kept;
     kept.reserve(c_.instrs().size());
+    values_.reserve(c_.instrs().size());
     for (Instr* i : c_.instrs()) {
-      for (Instr*& o : i->operands) o = current(o);
+      for (Instr*& o : i->operands) o = replaced_.current(o);
       Instr* same = simpler(*i);
       if (same == nullptr && is_pure(*i)) same = first_of_its_value(i);
       if (same != nullptr && same != i) {
-        replaced_[i] = same;
+        replaced_.set(*i, same);
         continue;
       }
       kept.push_back(i);
     }
-    c_.set_root(current(c_.root()));
+    c_.set_root(replaced_.current(c_.root()));
     c_.set_instrs(std::move(kept));
   }
 
  private:
-  Instr* current(Instr* i) const {
-    auto it = replaced_.find(i);
-    return it == replaced_.end() ? i : it->second;
-  }
-
   // Only what the emitter makes over and over: the rest is the user's program.
   static bool is_pure(const Instr& i) {
     return i.called.empty() && i.opcode != Opcode::kParameter && i.opcode != Opcode::kRng &&
@@ -73,24 +69,23 @@ class CleanUp {
   }
 
   Instr* first_of_its_value(Instr* i) {
-    ValueKey key{
-        i->opcode, i->shape, i->attributes.data(), {i->operands.begin(), i->operands.end()}};
-    auto [it, is_new] = values_.try_emplace(std::move(key), i);
+    auto [it, is_new] = values_.insert(i);
     if (is_new) return nullptr;
-    it->second->provenance = m_.context().merge(it->second->provenance, i->provenance);
-    return it->second;
+    (*it)->provenance = m_.context().merge((*it)->provenance, i->provenance);
+    return *it;
   }
 
   Module& m_;
   Computation& c_;
-  absl::flat_hash_map<const Instr*, Instr*> replaced_;
-  absl::flat_hash_map<ValueKey, Instr*> values_;
+  Replacements& replaced_;
+  absl::flat_hash_set<Instr*, ValueHash, SameValue> values_;
 };
 
 }  // namespace
 
 void clean_up(Module* module) {
-  for (const auto& c : module->computations()) CleanUp(*module, *c).run();
+  Replacements replaced;
+  for (const auto& c : module->computations()) CleanUp(*module, *c, &replaced).run();
   remove_dead(module);
 }
 

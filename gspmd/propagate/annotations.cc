@@ -13,28 +13,42 @@ namespace {
 
 constexpr std::string_view kSdySharding = "xla.sdy.sharding";
 
-// The spelling in effect, or null: sdy's says more (open dimensions) and wins.
-std::optional<ShardingSpelling> sdy_spelling(const Instr& i) {
-  if (i.extras == nullptr ||
-      i.extras->frontend_attributes.find(kSdySharding) == std::string_view::npos)
-    return std::nullopt;
+// The sdy shardings of a context, read once each: by the text of all frontend attributes, whose
+// memory is the context's.
+struct SdyShardings {
+  absl::flat_hash_map<std::string_view, std::unique_ptr<const ShardingSpelling>> by_text;
+};
+
+std::unique_ptr<const ShardingSpelling> read_sdy_sharding(const Instr& i) {
   std::optional<std::string> text = frontend_attribute(i, kSdySharding);
-  if (!text) return std::nullopt;
+  if (!text) return nullptr;
   size_t position = 0;
   try {
-    ShardingSpelling s = parse_sdy_sharding(*text, &position);
-    bool one =
-        s.kind == ShardingSpelling::Kind::kTuple && s.elements.size() == 1 && !i.shape.is_tuple();
-    return one ? s.elements[0] : s;
+    return std::make_unique<ShardingSpelling>(parse_sdy_sharding(*text, &position));
   } catch (const SpellingError& e) {
     throw Error(std::string(kSdySharding) + " of " + describe(i) + ": " + e.message, e.hint);
   }
 }
 
-std::optional<ShardingSpelling> spelling_of(const Instr& i) {
-  if (auto s = sdy_spelling(i)) return s;
-  if (i.annotation != nullptr) return *i.annotation;
-  return std::nullopt;
+const ShardingSpelling* sdy_spelling(const Instr& i) {
+  if (i.extras == nullptr) return nullptr;
+  std::string_view attributes = i.extras->frontend_attributes;
+  if (attributes.find(kSdySharding) == std::string_view::npos) return nullptr;
+  auto& known = i.parent->module().context().extension<SdyShardings>().by_text;
+  auto at = known.find(attributes);
+  if (at == known.end()) at = known.emplace(attributes, read_sdy_sharding(i)).first;
+  const ShardingSpelling* s = at->second.get();
+  if (s == nullptr) return nullptr;
+  bool one =
+      s->kind == ShardingSpelling::Kind::kTuple && s->elements.size() == 1 && !i.shape.is_tuple();
+  return one ? &s->elements[0] : s;
+}
+
+// The spelling in effect, or null: sdy's says more (open dimensions) and wins. Lives as long as
+// the context.
+const ShardingSpelling* spelling_of(const Instr& i) {
+  const ShardingSpelling* s = sdy_spelling(i);
+  return s != nullptr ? s : i.annotation;
 }
 
 // backend_config="unspecified_dims=[0,1]" of a `Sharding` custom-call.
@@ -60,8 +74,8 @@ uint64_t unspecified_dims(const Instr& i) {
 
 std::vector<Annotation> annotations_of(const Instr& i, MeshRefinement& refinement) {
   if (i.annotation == nullptr && i.extras == nullptr) return {};
-  std::optional<ShardingSpelling> s = spelling_of(i);
-  if (!s) return {};
+  const ShardingSpelling* s = spelling_of(i);
+  if (s == nullptr) return {};
   std::vector<Shape> leaves;
   for_each_leaf(i.shape, [&](Shape leaf, int) { leaves.push_back(leaf); });
   std::vector<Annotation> out;
@@ -116,11 +130,18 @@ std::vector<std::pair<std::string, NamedMesh>> named_meshes_of(const Module& mod
 }
 
 void note_annotations(const Module& module, MeshRefinement* refinement) {
+  std::vector<std::pair<const ShardingSpelling*, int64_t>> spellings;  // and how often each stands
+  absl::flat_hash_map<const ShardingSpelling*, size_t> place;
   for (const auto& c : module.computations()) {
     for (const Instr* i : c->instrs()) {
-      if (auto s = spelling_of(*i)) refinement->note(*s);
+      const ShardingSpelling* s = spelling_of(*i);
+      if (s == nullptr) continue;
+      auto [at, is_new] = place.try_emplace(s, spellings.size());
+      if (is_new) spellings.emplace_back(s, 0);
+      ++spellings[at->second].second;
     }
   }
+  for (const auto& [s, times] : spellings) refinement->note(*s, times);
   // Reshapes may need an axis in parts: where a dimension of several factors is cut.
   for (const auto& c : module.computations()) {
     for (const Instr* i : c->instrs()) {

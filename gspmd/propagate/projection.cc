@@ -18,7 +18,7 @@ bool uneven_split_fits(int64_t size, int64_t major, int64_t minor, int64_t n) {
 }
 
 int take_by_composite(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors,
-                      int64_t size, const AxisList& axes, FactorAxes* out) {
+                      int64_t size, const AxisList& axes, absl::Span<AxisList> out) {
   size_t k = 0;
   int64_t left = rule.factor(factors[0]).size;
   int64_t taken_by_major = 1;
@@ -30,12 +30,12 @@ int take_by_composite(const Mesh& mesh, const Rule& rule, absl::Span<const Facto
       bool fits = k == 0 &&
                   uneven_split_fits(size, major, minor_product(rule, factors), taken_by_major * n);
       if (!fits) return i;
-      (*out)[factors[0]].push_back(axes[i]);  // nothing can follow an uneven split
+      out[factors[0]].push_back(axes[i]);  // nothing can follow an uneven split
       return i + 1;
     }
     left /= n;
     if (k == 0) taken_by_major *= n;
-    (*out)[factors[k]].push_back(axes[i]);
+    out[factors[k]].push_back(axes[i]);
   }
   return axes.size();
 }
@@ -43,10 +43,10 @@ int take_by_composite(const Mesh& mesh, const Rule& rule, absl::Span<const Facto
 }  // namespace
 
 int project_dim(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors,
-                int64_t size, const AxisList& axes, FactorAxes* out) {
+                int64_t size, const AxisList& axes, absl::Span<AxisList> out) {
   if (axes.empty() || factors.empty()) return 0;
   if (factors.size() == 1) {
-    (*out)[factors[0]].append(axes);
+    out[factors[0]].append(axes);
     return axes.size();
   }
   return take_by_composite(mesh, rule, factors, size, axes, out);
@@ -59,14 +59,15 @@ bool project(const Rule& rule, int tensor, Sharding sharding, absl::Span<const i
   for (int d = 0; d < rule.rank(tensor); ++d) {
     const AxisList& axes = sharding.dim(d);
     if (axes.empty()) continue;
-    int n = project_dim(sharding.mesh(), rule, rule.dim(tensor, d), dims[d], axes, out);
+    int n = project_dim(sharding.mesh(), rule, rule.dim(tensor, d), dims[d], axes,
+                        absl::MakeSpan(*out));
     complete &= n == axes.size();
   }
   return complete;
 }
 
 AxisList dim_axes(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors,
-                  int64_t size, const FactorAxes& axes, bool* complete) {
+                  int64_t size, absl::Span<const AxisList> axes, bool* complete) {
   if (factors.empty()) return {};
   if (factors.size() == 1) return axes[factors[0]];
   AxisList out = axes[factors[0]];

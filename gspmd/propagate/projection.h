@@ -27,9 +27,9 @@ inline AxisSet axes_of(const FactorAxes& factors) {
 // An axis goes to the most major factor that is not used up, if it divides what is left of it. A
 // dimension with one factor takes any axes. An uneven split is taken only by the major factor, and
 // only where the dimension's blocks, ceil(size/n), are whole multiples of the minor factors'
-// product. Appends to (*out)[f]; returns the number of axes taken.
+// product. Appends to out[f]; returns the number of axes taken.
 int project_dim(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors,
-                int64_t size, const AxisList& axes, FactorAxes* out);
+                int64_t size, const AxisList& axes, absl::Span<AxisList> out);
 
 // Projects a whole tensor (number in the rule: operands, then results) onto the factors. True if
 // every axis of every dimension was taken. `out` is resized to the number of factors and starts
@@ -41,6 +41,6 @@ bool project(const Rule& rule, int tensor, Sharding sharding, absl::Span<const i
 // said only where every more major factor of the dimension is split completely; the rest is left
 // out, and *complete set to false.
 AxisList dim_axes(const Mesh& mesh, const Rule& rule, absl::Span<const FactorId> factors,
-                  int64_t size, const FactorAxes& axes, bool* complete);
+                  int64_t size, absl::Span<const AxisList> axes, bool* complete);
 
 }  // namespace gspmd

@@ -1,6 +1,7 @@
 #include "gspmd/propagate/propagate.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "gspmd/ops/custom_call.h"
@@ -37,22 +38,32 @@ Level backward_level(const Instr& i) {
 }
 
 struct Proposal {
-  uint32_t value;
-  int dim;
-  AxisList axes;  // the whole new list
-  int64_t gain;   // bytes made finer
+  int64_t gain;  // bytes made finer
   int64_t source_bytes;
-  uint32_t order;  // of the operator, then the tensor: the last resort
-  const Instr* via;
-  const Instr* from;
+  uint32_t value;
+  uint32_t op, id;   // number of the operator, and of its instruction
+  int tensor, from;  // of the operator
+  int dim;
+  bool agreed;    // all tensors of the operator say the same
+  AxisList axes;  // the whole new list
+};
+
+// An operator that has a rule.
+struct Operator {
+  const Instr* instr;
+  const Rule* rule;
+  uint32_t first_tensor;  // in Completion::tensors_
+  Level forward, backward;
+  bool queued = false;
 };
 
 class Completion {
  public:
   Completion(const Module& m, MeshRefinement& r, RuleCache& rules, const PropagateOptions& o)
-      : m_(m), r_(r), rules_(rules), mesh_(*r.mesh()), t_(m, r, o) {}
+      : m_(m), rules_(rules), mesh_(*r.mesh()), t_(m, r, o) {}
 
   Propagation run() {
+    list_operators();
     index_users();
     std::vector<int> priorities{0};
     for (const auto& [p, dim] : t_.later) priorities.push_back(p);
@@ -66,25 +77,38 @@ class Completion {
   }
 
  private:
-  // Operators by the values they touch, as one flat list.
-  void index_users() {
-    std::vector<std::pair<uint32_t, const Instr*>> uses;
+  void list_operators() {
+    operators_.reserve(m_.num_ids());
     for (const auto& c : m_.computations()) {
       for (const Instr* i : c->instrs()) {
         if (!has_rule(*i)) continue;
-        operators_.push_back(i);
-        for (const Instr* o : i->operands) {
-          if (o->shape.is_array()) uses.emplace_back(t_.value(*o), i);
-        }
-        for (int k = 0; k < i->shape.num_leaves(); ++k) uses.emplace_back(t_.value(*i, k), i);
+        operators_.push_back({i, &rules_.get(*i), static_cast<uint32_t>(tensors_.size()),
+                              forward_level(*i), backward_level(*i)});
+        for (const Instr* o : i->operands)
+          tensors_.push_back(o->shape.is_array() ? t_.value(*o) : kNoValue);
+        for (int k = 0; k < i->shape.num_leaves(); ++k) tensors_.push_back(t_.value(*i, k));
       }
     }
+  }
+
+  absl::Span<const uint32_t> tensors_of(const Operator& o) const {
+    return absl::MakeConstSpan(tensors_).subspan(o.first_tensor, o.rule->num_tensors());
+  }
+
+  // Operators by the values they touch, as one flat list.
+  void index_users() {
     start_.assign(t_.values.size() + 1, 0);
-    for (const auto& u : uses) ++start_[u.first + 1];
+    for (uint32_t v : tensors_) {
+      if (v != kNoValue) ++start_[v + 1];
+    }
     for (size_t k = 1; k < start_.size(); ++k) start_[k] += start_[k - 1];
-    users_.resize(uses.size());
+    users_.resize(start_.back());
     std::vector<uint32_t> next(start_.begin(), start_.end() - 1);
-    for (const auto& u : uses) users_[next[u.first]++] = u.second;
+    for (uint32_t k = 0; k < operators_.size(); ++k) {
+      for (uint32_t v : tensors_of(operators_[k])) {
+        if (v != kNoValue) users_[next[v]++] = k;
+      }
+    }
   }
 
   static bool has_rule(const Instr& i) {
@@ -98,111 +122,134 @@ class Completion {
     for (size_t k = 0; k < t_.later.size(); ++k) {
       if (t_.later[k].first == priority) t_.dims[t_.later[k].second] = t_.later_axes[k];
     }
+    for (PropagatedValue& v : t_.values) {
+      for (const AxisList& d : t_.dims_of(v)) v.split |= !d.empty();
+    }
   }
 
   // To a fixed point with all levels up to this one: rounds over the operators whose values
-  // changed.
+  // changed. The first round has those that the level wakes: the others have said all they can.
   void complete(int level) {
-    std::vector<const Instr*> work = operators_;
-    queued_.assign(m_.num_ids(), false);
+    std::vector<uint32_t> work;
+    for (uint32_t k = 0; k < operators_.size(); ++k) {
+      const Operator& o = operators_[k];
+      if (level == 0 || o.forward == level || o.backward == level) work.push_back(k);
+    }
     while (!work.empty()) {
       proposals_.clear();
-      for (const Instr* i : work) {
-        queued_[i->id] = false;
-        propose(*i, level);
+      for (uint32_t k : work) {
+        operators_[k].queued = false;
+        propose(operators_[k], level);
       }
       std::sort(proposals_.begin(), proposals_.end(), [](const Proposal& a, const Proposal& b) {
-        return std::tie(b.gain, b.source_bytes, a.value, a.order, a.dim) <
-               std::tie(a.gain, a.source_bytes, b.value, b.order, b.dim);
+        return std::tie(b.gain, b.source_bytes, a.value, a.id, a.tensor, a.dim, a.from) <
+               std::tie(a.gain, a.source_bytes, b.value, b.id, b.tensor, b.dim, b.from);
       });
       work.clear();
       for (const Proposal& p : proposals_) {
-        if (!apply(p)) continue;
-        for (uint32_t u = start_[p.value]; u < start_[p.value + 1]; ++u) {
-          const Instr* i = users_[u];
-          if (!queued_[i->id]) work.push_back(i);
-          queued_[i->id] = true;
-        }
+        if (apply(p)) queue_users(p, &work);
       }
+    }
+  }
+
+  // An operator whose tensors agree has proposed all that follows from its own proposal.
+  void queue_users(const Proposal& p, std::vector<uint32_t>* work) {
+    for (uint32_t u = start_[p.value]; u < start_[p.value + 1]; ++u) {
+      Operator& o = operators_[users_[u]];
+      if (o.queued || (p.agreed && users_[u] == p.op)) continue;
+      work->push_back(users_[u]);
+      o.queued = true;
     }
   }
 
   // What the rule of one operator says: the axes of each factor, merged over its tensors, and what
   // they add to each tensor.
-  void propose(const Instr& i, int level) {
-    bool forward = forward_level(i) <= level, backward = backward_level(i) <= level;
+  void propose(const Operator& o, int level) {
+    bool forward = o.forward <= level, backward = o.backward <= level;
     if (!forward && !backward) return;
-    const Rule& rule = rules_.get(i);
-    collect_tensors(i);
-    find_sources(rule, forward, backward);
+    const uint32_t* tensors = tensors_.data() + o.first_tensor;
+    if (has_nothing_to_add(*o.rule, tensors)) return;
+    find_sources(*o.rule, tensors, forward, backward);
     if (order_.empty()) return;
-    if (merge(rule, order_)) return add_all_proposals(i, rule, forward, backward);
+    agreed_ = merge(*o.rule, tensors, order_);
+    if (agreed_) return add_all_proposals(o, tensors, forward, backward);
     // They disagree: each speaks for itself, and the gains decide.
     for (const int& source : order_) {
-      merge(rule, {&source, 1});
-      add_all_proposals(i, rule, forward, backward);
+      merge(*o.rule, tensors, {&source, 1});
+      add_all_proposals(o, tensors, forward, backward);
     }
   }
 
-  void add_all_proposals(const Instr& i, const Rule& rule, bool forward, bool backward) {
-    for (size_t t = 0; t < tensors_.size(); ++t) {
-      bool result = static_cast<int>(t) >= rule.num_operands();
-      if (result ? forward : backward) add_proposals(i, rule, static_cast<int>(t));
+  void add_all_proposals(const Operator& o, const uint32_t* tensors, bool forward, bool backward) {
+    for (int t = 0; t < o.rule->num_tensors(); ++t) {
+      bool result = t >= o.rule->num_operands();
+      if (tensors[t] != kNoValue && (result ? forward : backward)) add_proposals(o, tensors, t);
     }
   }
 
-  void collect_tensors(const Instr& i) {
-    tensors_.clear();
-    for (const Instr* o : i.operands)
-      tensors_.push_back(o->shape.is_array() ? t_.value(*o) : UINT32_MAX);
-    for (int k = 0; k < i.shape.num_leaves(); ++k) tensors_.push_back(t_.value(i, k));
+  // The commonest cases: nothing is split, or an element-wise operator has all tensors split alike.
+  bool has_nothing_to_add(const Rule& rule, const uint32_t* tensors) const {
+    int n = rule.num_tensors();
+    bool any = false;
+    for (int t = 0; t < n; ++t) any |= tensors[t] != kNoValue && t_.values[tensors[t]].split;
+    if (!any || !rule.is_pointwise()) return !any;
+    const AxisList* dims = t_.dims.data() + t_.values[tensors[n - 1]].first_dim;
+    for (int t = 0; t + 1 < n; ++t) {
+      if (tensors[t] == kNoValue || rule.rank(t) != rule.rank(n - 1)) continue;
+      const AxisList* other = t_.dims.data() + t_.values[tensors[t]].first_dim;
+      if (!std::equal(other, other + rule.rank(t), dims)) return false;
+    }
+    return true;
   }
 
   // The tensors that have axes to hand on, the largest first.
-  void find_sources(const Rule& rule, bool forward, bool backward) {
+  void find_sources(const Rule& rule, const uint32_t* tensors, bool forward, bool backward) {
     order_.clear();
-    for (size_t t = 0; t < tensors_.size(); ++t) {
-      if (tensors_[t] == UINT32_MAX) continue;
-      const PropagatedValue& v = t_.values[tensors_[t]];
-      bool result = static_cast<int>(t) >= rule.num_operands();
-      if (v.mesh != nullptr || !v.shape.is_array() || (result && !backward) ||
+    for (int t = 0; t < rule.num_tensors(); ++t) {
+      if (tensors[t] == kNoValue) continue;
+      const PropagatedValue& v = t_.values[tensors[t]];
+      bool result = t >= rule.num_operands();
+      if (v.mesh != nullptr || !v.split || (result && !backward) ||
           (!result && !forward && !backward))
         continue;
-      bool any = false;
-      for (const AxisList& d : t_.dims_of(v)) any |= !d.empty();
-      if (any) order_.push_back(static_cast<int>(t));
+      order_.push_back(t);
     }
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](int a, int b) { return bytes(a) > bytes(b); });
+    std::sort(order_.begin(), order_.end(), [&](int a, int b) {
+      int64_t x = t_.values[tensors[a]].bytes, y = t_.values[tensors[b]].bytes;
+      return x != y ? x > y : a < b;
+    });
   }
 
   // Factor by factor the longest list of these tensors, and whether they agree: each other list is
   // a prefix, and no axis is on two factors.
-  bool merge(const Rule& rule, absl::Span<const int> sources) {
-    merged_.assign(static_cast<size_t>(rule.num_factors()), AxisList());
-    source_.assign(static_cast<size_t>(rule.num_factors()), 0);
+  bool merge(const Rule& rule, const uint32_t* tensors, absl::Span<const int> sources) {
+    std::fill_n(merged_.begin(), rule.num_factors(), AxisList());
     AxisSet used;
     bool agree = true;
-    for (int t : sources) {
-      projected_.assign(static_cast<size_t>(rule.num_factors()), AxisList());
-      const PropagatedValue& v = t_.values[tensors_[t]];
-      absl::Span<AxisList> dims = t_.dims_of(v);
-      for (int d = 0; d < rule.rank(t); ++d) {
-        if (!dims[d].empty())
-          project_dim(mesh_, rule, rule.dim(t, d), v.shape.dim(d), dims[d], &projected_);
+    for (int t : sources) agree = merge_tensor(rule, t, t_.values[tensors[t]], &used) && agree;
+    return agree;
+  }
+
+  bool merge_tensor(const Rule& rule, int t, const PropagatedValue& v, AxisSet* used) {
+    const AxisList* dims = t_.dims.data() + v.first_dim;
+    bool agree = true;
+    for (int d = 0; d < rule.rank(t); ++d) {
+      if (dims[d].empty()) continue;
+      absl::Span<const FactorId> factors = rule.dim(t, d);
+      if (factors.size() == 1) {
+        agree = extend(rule, factors[0], dims[d], t, used) && agree;
+        continue;
       }
-      for (size_t f = 0; f < merged_.size(); ++f) agree = extend(rule, f, t, &used) && agree;
+      for (FactorId f : factors) projected_[f] = AxisList();
+      project_dim(mesh_, rule, factors, v.shape.dim(d), dims[d], absl::MakeSpan(projected_));
+      for (FactorId f : factors) agree = extend(rule, f, projected_[f], t, used) && agree;
     }
     return agree;
   }
 
-  int64_t bytes(int t) const { return t_.values[tensors_[t]].shape.bytes(); }
-
-  bool extend(const Rule& rule, size_t f, int t, AxisSet* used) {
+  bool extend(const Rule& rule, FactorId f, const AxisList& more, int t, AxisSet* used) {
     AxisList& have = merged_[f];
-    const AxisList& more = projected_[f];
-    const Factor& factor = rule.factor(static_cast<FactorId>(f));
-    if (!factor.propagates) return true;
+    if (!rule.factor(f).propagates) return true;
     if (more.size() <= have.size()) return have.starts_with(more);
     if (!more.starts_with(have)) return false;
     for (int k = have.size(); k < more.size(); ++k) {
@@ -214,15 +261,16 @@ class Completion {
     return true;
   }
 
-  void add_proposals(const Instr& i, const Rule& rule, int t) {
-    if (tensors_[t] == UINT32_MAX) return;
-    const PropagatedValue& v = t_.values[tensors_[t]];
-    if (v.mesh != nullptr || !v.shape.is_array() || v.closed == ~uint64_t{0}) return;
-    absl::Span<AxisList> dims = t_.dims_of(v);
+  void add_proposals(const Operator& o, const uint32_t* tensors, int t) {
+    const Rule& rule = *o.rule;
+    const PropagatedValue& v = t_.values[tensors[t]];
+    if (v.mesh != nullptr || v.closed == ~uint64_t{0}) return;
+    const AxisList* dims = t_.dims.data() + v.first_dim;
     for (int d = 0; d < rule.rank(t); ++d) {
-      if (v.closed >> d & 1) continue;
       absl::Span<const FactorId> factors = rule.dim(t, d);
-      if (factors.empty()) continue;
+      if (factors.size() == 1 ? merged_[factors[0]].size() <= dims[d].size() : factors.empty())
+        continue;
+      if (v.closed >> d & 1) continue;
       bool complete = true;
       AxisList want = dim_axes(mesh_, rule, factors, v.shape.dim(d), merged_, &complete);
       if (want.size() <= dims[d].size() || !want.starts_with(dims[d])) continue;
@@ -232,10 +280,16 @@ class Completion {
       }
       if (from == t) continue;
       int64_t before = mesh_.product(dims[d]), after = mesh_.product(want);
-      int64_t gain = v.shape.bytes() - v.shape.bytes() * before / after;
-      const Instr* source = from < rule.num_operands() ? i.operand(from) : &i;
-      proposals_.push_back({tensors_[t], d, want, gain, bytes(from),
-                            i.id * 64 + static_cast<uint32_t>(t), &i, source});
+      proposals_.push_back({.gain = v.bytes - v.bytes * before / after,
+                            .source_bytes = t_.values[tensors[from]].bytes,
+                            .value = tensors[t],
+                            .op = static_cast<uint32_t>(&o - operators_.data()),
+                            .id = o.instr->id,
+                            .tensor = t,
+                            .from = from,
+                            .dim = d,
+                            .agreed = agreed_,
+                            .axes = want});
     }
   }
 
@@ -254,16 +308,21 @@ class Completion {
       if (shards > size || (v.even && size % shards != 0)) return placed;
       have.push_back(a);
       v.used.insert(a);
-      placed = true;
-      placements_.push_back({p.value, static_cast<uint8_t>(p.dim), a, {p.via, p.from}});
+      v.split = placed = true;
+      placements_.push_back({p.value, static_cast<uint8_t>(p.dim), a, origin_of(p)});
     }
     return placed;
   }
 
   bool lose(const Proposal& p, const PropagatedValue& v) {
     if (conflicts_.size() < kMaxConflicts)
-      conflicts_.push_back({v.instr, v.leaf, p.dim, p.axes, p.via});
+      conflicts_.push_back({v.instr, v.leaf, p.dim, p.axes, operators_[p.op].instr});
     return false;
+  }
+
+  AxisOrigin origin_of(const Proposal& p) const {
+    const Instr* via = operators_[p.op].instr;
+    return {via, p.from < via->num_operands() ? via->operand(p.from) : via};
   }
 
   Propagation finish() {
@@ -298,21 +357,22 @@ class Completion {
   }
 
   static constexpr size_t kMaxConflicts = 10'000;
+  static constexpr uint32_t kNoValue = UINT32_MAX;
   const Module& m_;
-  MeshRefinement& r_;
   RuleCache& rules_;
   const Mesh& mesh_;
   ValueTable t_;
-  std::vector<const Instr*> operators_, users_;
-  std::vector<uint32_t> start_;
-  std::vector<bool> queued_;
+  std::vector<Operator> operators_;
+  std::vector<uint32_t> tensors_;  // of all operators, flat: value numbers; kNoValue: no array
+  std::vector<uint32_t> start_, users_;
   std::vector<Proposal> proposals_;
   std::vector<PropagationConflict> conflicts_;
   std::vector<Propagation::Placement> placements_;
   // Of the operator at hand:
-  std::vector<uint32_t> tensors_;  // value numbers; UINT32_MAX: no array
-  std::vector<int> order_, source_;
-  FactorAxes merged_, projected_;
+  absl::InlinedVector<int, 16> order_;
+  std::array<AxisList, kMaxFactors> merged_, projected_;
+  std::array<int, kMaxFactors> source_ = {};
+  bool agreed_ = true;
 };
 
 }  // namespace

@@ -251,6 +251,7 @@ class Builder {
       t_.value_of[k] = static_cast<uint32_t>(t_.values.size());
       PropagatedValue v;
       v.shape = leaves_[k].shape;
+      v.bytes = v.shape.bytes();
       v.instr = leaves_[k].instr;
       v.leaf = leaves_[k].index;
       v.first_dim = static_cast<uint32_t>(t_.dims.size());

@@ -21,6 +21,8 @@ struct PropagatedValue {
   AxisSet replicated, manual, pending;
   Combiner combiner = Combiner::kNone;
   uint64_t closed = 0;  // dimensions that may not be refined
+  int64_t bytes = 0;
+  bool split = false;  // along any dimension
   bool annotated = false;
   bool even = false;  // what is chosen must divide (free entry parameters and results)
 };

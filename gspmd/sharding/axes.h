@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 
 #include "gspmd/base/check.h"
@@ -108,7 +109,7 @@ class AxisList {
   }
 
   friend bool operator==(const AxisList& a, const AxisList& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    return std::memcmp(&a, &b, sizeof a) == 0;  // what follows the last axis is zero
   }
   template <typename H>
   friend H AbslHashValue(H h, const AxisList& a) {

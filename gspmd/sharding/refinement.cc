@@ -222,10 +222,10 @@ MeshRefinement::MeshRefinement(ShardingPool* pool, int64_t num_devices,
   for (const auto& named : impl_->named_meshes) impl_->name_axes(named.second, 0);
 }
 
-void MeshRefinement::note(const ShardingSpelling& spelling) {
+void MeshRefinement::note(const ShardingSpelling& spelling, int64_t times) {
   GSPMD_CHECK(!impl_->finished, "note() after finish()");
-  for (const ShardingSpelling& element : spelling.elements) note(element);
-  if (asks_for_a_mesh(spelling)) ++impl_->entry_of(spelling).count;
+  for (const ShardingSpelling& element : spelling.elements) note(element, times);
+  if (asks_for_a_mesh(spelling)) impl_->entry_of(spelling).count += times;
 }
 
 void MeshRefinement::note_factor_boundary(int64_t major, int64_t minor) {

@@ -42,8 +42,8 @@ class MeshRefinement {
   MeshRefinement(ShardingPool* pool, int64_t num_devices,
                  std::vector<std::pair<std::string, NamedMesh>> named_meshes = {});
 
-  // Phase 1: note the boundaries that a spelling needs.
-  void note(const ShardingSpelling& spelling);
+  // Phase 1: note the boundaries that a spelling needs, and how often it stands in the program.
+  void note(const ShardingSpelling& spelling, int64_t times = 1);
   // Also cut axes where a dimension of size major*minor (of a reshape) has its factor boundary, so
   // that an axis of 8 on a dimension that splits into 4 x 2 is two axes: for every axis of size n,
   // a cut at gcd(n, major / (products of other axes)).
