@@ -7,7 +7,9 @@
 #include <cstring>
 
 #include "gspmd/formats/hlo_text.h"
+#include "gspmd/formats/stablehlo/import.h"
 #include "gspmd/ops/op_def.h"
+#include "gspmd/propagate/propagate.h"
 
 namespace gspmd::cli {
 namespace {
@@ -86,9 +88,15 @@ std::unique_ptr<Module> read_program(const Options& o, Phases* phases) {
   std::string file = o.input == "-" ? "<stdin>" : o.input;
   phases->restart();
   Format format = o.format.empty() ? format_of(content, o.input) : format_named(o.format);
-  if (format != Format::kHloText) refuse(format, file, "read");
+  if (format == Format::kHloProto) refuse(format, file, "read");
   std::vector<std::string> warnings;
-  auto m = parse_hlo(std::make_shared<Context>(), std::move(content), file, &warnings);
+  std::unique_ptr<Module> m;
+  if (format == Format::kStableHlo) {
+    m = parse_stablehlo(std::make_shared<Context>(), std::move(content), file);
+    spell_annotations_in_hlo(m.get());
+  } else {
+    m = parse_hlo(std::make_shared<Context>(), std::move(content), file, &warnings);
+  }
   verify(*m);
   for (const std::string& w : warnings) warn(o, w);
   phases->end("parse");

@@ -47,6 +47,14 @@ constexpr Target kTargets[] = {
     {"mhlo.erf", pointwise},
     {"mhlo.acos", pointwise},
     {"mhlo.sinh", pointwise},
+    {"chlo.erfc", pointwise},
+    {"chlo.erf_inv", pointwise},
+    {"chlo.lgamma", pointwise},
+    {"chlo.digamma", pointwise},
+    {"chlo.bessel_i1e", pointwise},
+    {"chlo.next_after", pointwise},
+    {"chlo.polygamma", pointwise},
+    {"chlo.zeta", pointwise},
     {"TopK", batch_but_last},
 };
 

@@ -21,11 +21,17 @@ void check_dot_dims(const DotAttrs& a, Shape lhs, Shape rhs, std::string_view op
 // the result shape.)
 ElementType product_type(const InferArgs& args, Shape lhs, Shape rhs);
 
-#define GSPMD_DOT_DIMS_FIELDS                                                                   \
-  field<&DotAttrs::lhs_batch>("lhs_batch_dims", FieldKind::kDims),                              \
-      always_printed(field<&DotAttrs::lhs_contract>("lhs_contracting_dims", FieldKind::kDims)), \
-      field<&DotAttrs::rhs_batch>("rhs_batch_dims", FieldKind::kDims),                          \
-      always_printed(field<&DotAttrs::rhs_contract>("rhs_contracting_dims", FieldKind::kDims))
+#define GSPMD_DOT_DIMS_FIELDS                                                              \
+  stablehlo_name(field<&DotAttrs::lhs_batch>("lhs_batch_dims", FieldKind::kDims),          \
+                 "lhs_batching_dimensions"),                                               \
+      stablehlo_name(always_printed(field<&DotAttrs::lhs_contract>("lhs_contracting_dims", \
+                                                                   FieldKind::kDims)),     \
+                     "lhs_contracting_dimensions"),                                        \
+      stablehlo_name(field<&DotAttrs::rhs_batch>("rhs_batch_dims", FieldKind::kDims),      \
+                     "rhs_batching_dimensions"),                                           \
+      stablehlo_name(always_printed(field<&DotAttrs::rhs_contract>("rhs_contracting_dims", \
+                                                                   FieldKind::kDims)),     \
+                     "rhs_contracting_dimensions")
 
 #define GSPMD_DOT_PRECISION_FIELDS                                           \
   field<&DotAttrs::operand_precision>("operand_precision", FieldKind::kRaw), \

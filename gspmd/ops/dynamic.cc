@@ -117,10 +117,11 @@ const Rule* no_factors(const Instr& instr, Arena& arena) {
   return RuleBuilder(instr, arena).build();
 }
 
-constexpr Field kSizesFields[] = {
-    required(field<&DynamicSliceAttrs::sizes>("dynamic_slice_sizes", FieldKind::kDims))};
-constexpr Field kDimsFields[] = {
-    required(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims))};
+constexpr Field kSizesFields[] = {stablehlo_name(
+    required(field<&DynamicSliceAttrs::sizes>("dynamic_slice_sizes", FieldKind::kDims)),
+    "slice_sizes")};
+constexpr Field kDimsFields[] = {stablehlo_name(
+    required(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims)), "dimension")};
 
 }  // namespace
 

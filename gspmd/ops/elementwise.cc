@@ -148,9 +148,12 @@ constexpr OpTraits kMoveTraits = {
 constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
 constexpr std::string_view kCompareTypes[] = {"", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
 constexpr Field kCompareFields[] = {
-    required(
-        enum_names(field<&CompareAttrs::direction>("direction", FieldKind::kEnum), kDirections)),
-    enum_names(field<&CompareAttrs::type>("type", FieldKind::kEnum), kCompareTypes),
+    stablehlo_name(
+        required(enum_names(field<&CompareAttrs::direction>("direction", FieldKind::kEnum),
+                            kDirections)),
+        "comparison_direction"),
+    stablehlo_name(enum_names(field<&CompareAttrs::type>("type", FieldKind::kEnum), kCompareTypes),
+                   "compare_type"),
 };
 constexpr Field kReducePrecisionFields[] = {
     required(field<&ReducePrecisionAttrs::exponent_bits>("exponent_bits", FieldKind::kInt)),

@@ -203,10 +203,13 @@ const Rule* pad_rule(const Instr& instr, Arena& arena) {
   return r.build();
 }
 
-constexpr Field kDimsFields[] = {
-    always_printed(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims))};
-constexpr Field kRequiredDimsFields[] = {
-    required(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims))};
+constexpr Field dims_field(std::string_view stablehlo) {
+  return stablehlo_name(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims), stablehlo);
+}
+constexpr Field kBroadcastFields[] = {always_printed(dims_field("broadcast_dimensions"))};
+constexpr Field kTransposeFields[] = {required(dims_field("permutation"))};
+constexpr Field kReverseFields[] = {required(dims_field("dimensions"))};
+constexpr Field kConcatenateFields[] = {required(dims_field("dimension"))};
 constexpr Field kSliceFields[] = {required(whole_field<SliceAttrs>("slice", FieldKind::kSlices))};
 constexpr Field kPadFields[] = {required(whole_field<PadAttrs>("padding", FieldKind::kPadding))};
 constexpr OpTraits kMove = {.shape_inferable = true, .data_movement = true, .linear = true};
@@ -217,21 +220,21 @@ extern const OpDef kBroadcastDef = {.opcode = Opcode::kBroadcast,
                                     .name = "broadcast",
                                     .stablehlo = "broadcast_in_dim",
                                     .attrs = AttrsKind::kDimsAttrs,
-                                    .fields = kDimsFields,
+                                    .fields = kBroadcastFields,
                                     .traits = {.data_movement = true, .linear = true},
                                     .verify = verify_broadcast,
                                     .rule = broadcast_rule};
 extern const OpDef kTransposeDef = {.opcode = Opcode::kTranspose,
                                     .name = "transpose",
                                     .attrs = AttrsKind::kDimsAttrs,
-                                    .fields = kRequiredDimsFields,
+                                    .fields = kTransposeFields,
                                     .traits = kMove,
                                     .infer = infer_transpose,
                                     .rule = transpose_rule};
 extern const OpDef kReverseDef = {.opcode = Opcode::kReverse,
                                   .name = "reverse",
                                   .attrs = AttrsKind::kDimsAttrs,
-                                  .fields = kRequiredDimsFields,
+                                  .fields = kReverseFields,
                                   .traits = kMove,
                                   .infer = infer_reverse,
                                   .rule = reverse_rule};
@@ -239,7 +242,7 @@ extern const OpDef kConcatenateDef = {.opcode = Opcode::kConcatenate,
                                       .name = "concatenate",
                                       .max_operands = -1,
                                       .attrs = AttrsKind::kDimsAttrs,
-                                      .fields = kRequiredDimsFields,
+                                      .fields = kConcatenateFields,
                                       .traits = kMove,
                                       .infer = infer_concatenate,
                                       .rule = concatenate_rule};

@@ -103,8 +103,10 @@ const Rule* rule(const Instr& dot, Arena& arena) {
 
 constexpr Field kFields[] = {
     GSPMD_DOT_DIMS_FIELDS,
-    required(field<&DotAttrs::lhs_ragged>("lhs_ragged_dims", FieldKind::kDims)),
-    always_printed(field<&DotAttrs::rhs_group>("rhs_group_dims", FieldKind::kDims)),
+    stablehlo_name(required(field<&DotAttrs::lhs_ragged>("lhs_ragged_dims", FieldKind::kDims)),
+                   "lhs_ragged_dimensions"),
+    stablehlo_name(always_printed(field<&DotAttrs::rhs_group>("rhs_group_dims", FieldKind::kDims)),
+                   "rhs_group_dimensions"),
     GSPMD_DOT_PRECISION_FIELDS,
 };
 

@@ -70,7 +70,8 @@ const Rule* topk_rule(const Instr& instr, Arena& arena) {
 }
 
 constexpr Field kSortFields[] = {
-    required(field<&SortAttrs::dimensions>("dimensions", FieldKind::kDims)),
+    stablehlo_name(required(field<&SortAttrs::dimensions>("dimensions", FieldKind::kDims)),
+                   "dimension"),
     field<&SortAttrs::is_stable>("is_stable", FieldKind::kBool),
 };
 constexpr std::string_view kCalled[] = {"to_apply"};

@@ -7,6 +7,7 @@
 #include "gspmd/ir/frontend_attributes.h"
 #include "gspmd/ops/custom_call.h"
 #include "gspmd/propagate/propagate.h"
+#include "gspmd/sharding/iota.h"
 
 namespace gspmd {
 namespace {
@@ -178,6 +179,52 @@ void write_annotations(Module* module, const ShardingTable& shardings) {
       for (Sharding s : leaves) tuple.elements.push_back(s ? *spelling(s) : ShardingSpelling());
       i->annotation = context.spelling(tuple);
     }
+  }
+}
+
+namespace {
+
+bool is_named(const ShardingSpelling& s) {
+  return s.kind == ShardingSpelling::Kind::kNamed ||
+         std::any_of(s.elements.begin(), s.elements.end(), is_named);
+}
+
+int64_t largest_mesh(const Module& module) {
+  int64_t n = module.attrs.num_partitions;
+  for (const auto& [name, mesh] : named_meshes_of(module)) {
+    std::vector<int64_t> sizes;
+    for (const auto& axis : mesh.axes) sizes.push_back(axis.second);
+    n = std::max(n, checked_product(sizes).value_or(1));
+  }
+  return n;
+}
+
+}  // namespace
+
+void spell_annotations_in_hlo(Module* module) {
+  std::vector<Instr*> named;
+  for (const auto& c : module->computations()) {
+    for (Instr* i : c->instrs()) {
+      if (i->annotation != nullptr ? is_named(*i->annotation) : sdy_spelling(*i).has_value())
+        named.push_back(i);
+    }
+  }
+  if (named.empty()) return;
+  MeshRefinement refinement(&module->context().shardings(), largest_mesh(*module),
+                            named_meshes_of(*module));
+  note_annotations(*module, &refinement);
+  for (Instr* i : named) {
+    ShardingSpelling s;
+    s.kind = ShardingSpelling::Kind::kTuple;
+    try {
+      for (const Annotation& a : annotations_of(*i, refinement)) {
+        s.elements.push_back(spell(a.sharding));
+        if (a.unknown) s.elements.back() = ShardingSpelling{ShardingSpelling::Kind::kUnknown};
+      }
+    } catch (Error& e) {
+      throw error_at(*module, *i, e.message(), e.hint(), e.code());
+    }
+    i->annotation = module->context().spelling(i->shape.is_tuple() ? s : s.elements.at(0));
   }
 }
 

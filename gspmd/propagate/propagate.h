@@ -73,6 +73,10 @@ void note_annotations(const Module& module, MeshRefinement* refinement);
 // The module's sdy meshes (`xla.sdy.meshes`), by name.
 std::vector<std::pair<std::string, NamedMesh>> named_meshes_of(const Module& module);
 
+// Gives annotations that only sdy attributes spell (`xla.sdy.sharding`) HLO's own spelling as well,
+// for readers that know no sdy. Open dimensions and priorities have none there.
+void spell_annotations_in_hlo(Module* module);
+
 // Writes every sharding into Instr::annotation, for printing (`gspmd propagate`, stage dumps).
 void write_annotations(Module* module, const ShardingTable& shardings);
 
