@@ -10,8 +10,7 @@ constexpr int kMaxDepth = 200;
 }
 
 Program read_text(Context& context, std::string text, std::string file_name) {
-  auto source =
-      std::make_shared<const SourceText>(SourceText{std::move(file_name), std::move(text)});
+  auto source = std::make_shared<const SourceText>(std::move(file_name), std::move(text));
   return TextReader(context, source).run();
 }
 
