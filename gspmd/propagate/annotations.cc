@@ -205,7 +205,7 @@ void spell_annotations_in_hlo(Module* module) {
   std::vector<Instr*> named;
   for (const auto& c : module->computations()) {
     for (Instr* i : c->instrs()) {
-      if (i->annotation != nullptr ? is_named(*i->annotation) : sdy_spelling(*i).has_value())
+      if (i->annotation != nullptr ? is_named(*i->annotation) : sdy_spelling(*i) != nullptr)
         named.push_back(i);
     }
   }
