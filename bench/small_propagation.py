@@ -24,9 +24,13 @@ import xla_propagation
 
 ADD = "{p}_add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }"
 MAX = "{p}_max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }"
-LESS = "{p}_less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=LT }"
+LESS = (
+    "{p}_less { a = f32[] parameter(0) b = f32[] parameter(1)"
+    " ROOT r = pred[] compare(a, b), direction=LT }"
+)
 LESS2 = (
-    "{p}_less { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)"
+    "{p}_less { a = f32[] parameter(0) b = f32[] parameter(1)"
+    " c = s32[] parameter(2) d = s32[] parameter(3)"
     " ROOT r = pred[] compare(a, b), direction=LT }"
 )
 LOOP = """{p}_body { t = (s32[], f32[16,8]) parameter(0)

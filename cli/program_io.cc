@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "gspmd/formats/hlo_text.h"
+#include "gspmd/formats/stablehlo/export.h"
 #include "gspmd/formats/stablehlo/import.h"
 #include "gspmd/ops/op_def.h"
 #include "gspmd/propagate/propagate.h"
@@ -105,12 +106,12 @@ std::unique_ptr<Module> read_program(const Options& o, Phases* phases) {
 
 void write_program(const Options& o, const Module& m, Phases* phases) {
   Format format = output_format(o);
-  if (format != Format::kHloText) refuse(format, o.output, "written");
+  if (format == Format::kHloProto) refuse(format, o.output, "written");
   PrintOptions p;
   p.metadata = o.metadata;
   p.replica_groups = o.replica_groups == "iota" ? PrintOptions::ReplicaGroups::kIota
                                                 : PrintOptions::ReplicaGroups::kAsWritten;
-  std::string text = print_hlo(m, p);
+  std::string text = format == Format::kStableHlo ? print_stablehlo(m) : print_hlo(m, p);
   phases->end("print");
   write_all(o.output, text);
   phases->restart();

@@ -147,8 +147,9 @@ Shape infer_all_reduce_done(const InferArgs& args) {
 #define CHANNEL_FIELD                                                                \
   stablehlo_name(field<&CollectiveAttrs::channel_id>("channel_id", FieldKind::kInt), \
                  "channel_handle")
-#define CONSTRAIN_FIELD \
-  field<&CollectiveAttrs::constrain_layout>("constrain_layout", FieldKind::kBool)
+#define CONSTRAIN_FIELD                                                                           \
+  stablehlo_name(field<&CollectiveAttrs::constrain_layout>("constrain_layout", FieldKind::kBool), \
+                 "-")
 #define GLOBAL_IDS_FIELD \
   field<&CollectiveAttrs::use_global_device_ids>("use_global_device_ids", FieldKind::kBool)
 #define DIM_FIELD(stablehlo) \

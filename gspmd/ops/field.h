@@ -35,7 +35,7 @@ struct Field {
   bool required = false;
   bool always_printed = false;                    // even where it is empty or the default
   absl::Span<const std::string_view> names = {};  // kEnum
-  std::string_view stablehlo = {};                // its name there; empty = the same
+  std::string_view stablehlo = {};  // its name there; empty = the same, "-" = it has none
 };
 
 namespace field_internal {

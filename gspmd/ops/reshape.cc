@@ -171,8 +171,8 @@ const Rule* bitcast_convert_rule(const Instr& instr, Arena& arena) {
   return r.build();
 }
 
-constexpr Field kReshapeFields[] = {
-    field<&ReshapeAttrs::inferred_dimension>("inferred_dimension", FieldKind::kInt)};
+constexpr Field kReshapeFields[] = {stablehlo_name(
+    field<&ReshapeAttrs::inferred_dimension>("inferred_dimension", FieldKind::kInt), "-")};
 
 }  // namespace
 

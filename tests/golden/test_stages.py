@@ -1,4 +1,4 @@
-"""Text in, text out: golden/<stage>/<name>.hlo holds a program and, behind `//> `, what becomes of it.
+"""Text in, text out: golden/<stage>/<name>.hlo has a program and, behind `//> `, what comes of it.
 
 `tools/update_golden` rewrites the outputs; the diff is the review.
 """

@@ -158,17 +158,6 @@ void slice(TextReader& r, Op* op) {
   attributes_and_types(r, op);
 }
 
-// [b, 0, 1, f] as symbols and integers
-Attr dim_labels(TextReader& r) {
-  Attr a = of_kind(Attr::Kind::kArray);
-  r.cursor().list("[", "]", [&] {
-    a.elements.push_back(r.cursor().peek_number()
-                             ? integer(r.cursor().integer())
-                             : of_kind(Attr::Kind::kSymbol, std::string(r.cursor().word())));
-  });
-  return a;
-}
-
 // convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [1], ...}
 void convolution(TextReader& r, Op* op) {
   Cursor& c = r.cursor();
@@ -177,13 +166,7 @@ void convolution(TextReader& r, Op* op) {
   c.take(")");
   c.take_word("dim_numbers");
   c.take("=");
-  Attr labels = of_kind(Attr::Kind::kArray);
-  labels.elements.push_back(dim_labels(r));
-  c.take("x");
-  labels.elements.push_back(dim_labels(r));
-  c.take("->");
-  labels.elements.push_back(dim_labels(r));
-  r.set(op, "dim_labels", std::move(labels));
+  r.set(op, "dimension_numbers", read_conv_labels(r));
   if (c.try_take(",")) {
     c.take_word("window");
     c.take("=");
@@ -324,6 +307,27 @@ constexpr Form kForms[] = {
 };
 
 }  // namespace
+
+// [b, 0, 1, f] as symbols and integers
+static Attr dim_labels(TextReader& r) {
+  Attr a = of_kind(Attr::Kind::kArray);
+  r.cursor().list("[", "]", [&] {
+    a.elements.push_back(r.cursor().peek_number()
+                             ? integer(r.cursor().integer())
+                             : of_kind(Attr::Kind::kSymbol, std::string(r.cursor().word())));
+  });
+  return a;
+}
+
+Attr read_conv_labels(TextReader& r) {
+  Attr labels = of_kind(Attr::Kind::kArray);
+  labels.elements.push_back(dim_labels(r));
+  r.cursor().take("x");
+  labels.elements.push_back(dim_labels(r));
+  r.cursor().take("->");
+  labels.elements.push_back(dim_labels(r));
+  return labels;
+}
 
 bool read_stablehlo_form(TextReader& reader, Op* op) {
   std::string_view name = op->name;

@@ -157,7 +157,9 @@ Attr TextReader::struct_attribute(std::string name) {
   size_t after = cursor_.end();
   cursor_.seek(begin + 1);
   Attr a = of_kind(Attr::Kind::kDict, name);
-  if (!cursor_.try_take(">")) {
+  if (name == "stablehlo.conv" || name == "mhlo.conv") {
+    a = read_conv_labels(*this);
+  } else if (!cursor_.try_take(">")) {
     std::string_view first = cursor_.word();
     if (!first.empty() && cursor_.peek(">")) {
       a = of_kind(Attr::Kind::kSymbol, std::string(first));

@@ -117,5 +117,7 @@ class TextReader {
 // Reads the pretty form of op->name (the name has been read), or says that there is none.
 bool read_pretty_form(TextReader& reader, Op* op);
 bool read_stablehlo_form(TextReader& reader, Op* op);
+// [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f] as three lists of symbols and numbers.
+Attr read_conv_labels(TextReader& reader);
 
 }  // namespace gspmd::mlir

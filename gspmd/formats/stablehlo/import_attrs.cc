@@ -255,7 +255,7 @@ bool read_labels(const Attr& list, std::string_view first, std::string_view seco
 }  // namespace
 
 void Importer::conv_dims(const mlir::Op& op, ConvDims* to) {
-  const Attr* all = find(op, "dim_labels");
+  const Attr* all = find(op, "dimension_numbers");
   Labels in, kernel, out;
   bool good = all != nullptr && all->elements.size() == 3 &&
               read_labels(all->elements[0], "b", "f", &in) &&

@@ -271,6 +271,32 @@ std::string_view api_version(Importer& in, const Op& op) {
   }
 }
 
+// operand_layouts and result_layouts, each minor to major; the call's shape.
+Shape set_layouts(Importer& in, const Op& op, absl::Span<Instr* const> operands,
+                  CustomCallAttrs* to) {
+  Shape shape = in.result_type(op);
+  const Attr *of_operands = op.attr("operand_layouts"), *of_results = op.attr("result_layouts");
+  if (of_operands == nullptr || of_results == nullptr) return shape;
+  Context& c = in.context();
+  const auto laid_out = [&](Shape s, const Attr& order) {
+    return s.is_array() ? c.array(s.type(), s.dims(), c.layout(in.dims(op, order), "")) : s;
+  };
+  if (of_operands->elements.size() != operands.size() ||
+      of_results->elements.size() != op.results.size())
+    in.fail(op, "as many layouts as operands and results are needed");
+  std::string raw;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    raw += fmt::format("{}{}", k == 0 ? "" : ", ",
+                       to_string(laid_out(operands[k]->shape, of_operands->elements[k]), true));
+  }
+  to->operand_layout_constraints = c.name("{" + raw + "}");
+  if (!shape.is_tuple()) return laid_out(shape, of_results->elements[0]);
+  std::vector<Shape> parts;
+  for (size_t k = 0; k < op.results.size(); ++k)
+    parts.push_back(laid_out(shape.element(static_cast<int>(k)), of_results->elements[k]));
+  return c.tuple(parts);
+}
+
 void custom_call(Importer& in, const Op& op) {
   CustomCallAttrs a;
   a.target = in.context().name(in.text_of(op, "call_target_name"));
@@ -278,8 +304,8 @@ void custom_call(Importer& in, const Op& op) {
   a.api_version = api_version(in, op);
   std::vector<Instr*> operands;
   for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(in.operand(op, k));
-  Instr* call =
-      in.add(op, Opcode::kCustomCall, in.result_type(op), operands, Attrs(in.context().attrs(a)));
+  Shape shape = set_layouts(in, op, operands, &a);
+  Instr* call = in.add(op, Opcode::kCustomCall, shape, operands, Attrs(in.context().attrs(a)));
   set_backend_config(in, op, call, a);
   in.annotate(op, call, op.attrs);
   in.define(op, call);
