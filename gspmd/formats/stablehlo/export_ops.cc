@@ -25,7 +25,8 @@ void tuple_element(Exporter& e, const Instr& i) {
 }
 
 void same(Exporter& e, const Instr& i) {
-  if (i.annotation == nullptr || !i.shape.is_array()) return e.set(i, e.leaves(*i.operand(0)));
+  if (i.annotation == nullptr || !i.shape.is_array() || e.is_result(i))
+    return e.set(i, e.leaves(*i.operand(0)));
   e.emit(i, "stablehlo.custom_call", e.all_operands(i), {"call_target_name = \"Sharding\""});
 }
 

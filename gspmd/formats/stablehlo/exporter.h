@@ -48,6 +48,8 @@ class Exporter {
   std::string block(const Computation& c, const std::vector<Leaves>& arguments,
                     std::string_view header, std::string_view terminator);
   [[noreturn]] void fail(const Instr& i, std::string message) const;
+  // The program's result, whose annotation stands on the function.
+  bool is_result(const Instr& i) const { return module_.entry()->root() == &i; }
 
  private:
   void instr(const Instr& i);
