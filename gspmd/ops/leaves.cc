@@ -15,6 +15,26 @@ const Rule* all_parallel(const Instr& instr, Arena& arena) {
   return r.build();
 }
 
+// Each part of a constant that is not the same everywhere holds other numbers.
+const Rule* constant_rule(const Instr& instr, Arena& arena) {
+  RuleBuilder r(instr, arena);
+  bool alike = instr.shape.is_array() && instr.attrs<ConstantAttrs>().literal->splat;
+  for (int d = 0; d < (instr.shape.is_array() ? instr.shape.rank() : 0); ++d) {
+    FactorId f = r.parallel({}, d);
+    if (!alike) r.set_needs_handler(f);
+  }
+  return r.build();
+}
+
+const Rule* iota_rule(const Instr& instr, Arena& arena) {
+  RuleBuilder r(instr, arena);
+  for (int d = 0; d < instr.shape.rank(); ++d) {
+    FactorId f = r.parallel({}, d);
+    if (d == instr.attrs<IotaAttrs>().dimension) r.set_needs_handler(f);  // counts on
+  }
+  return r.build();
+}
+
 Shape infer_constant(const InferArgs& args) {
   return args.attrs.get<ConstantAttrs>().literal->shape;
 }
@@ -41,7 +61,7 @@ extern const OpDef kConstantDef = {.opcode = Opcode::kConstant,
                                    .attrs = AttrsKind::kConstantAttrs,
                                    .traits = {.data_movement = true},
                                    .infer = infer_constant,
-                                   .rule = all_parallel};
+                                   .rule = constant_rule};
 extern const OpDef kIotaDef = {.opcode = Opcode::kIota,
                                .name = "iota",
                                .min_operands = 0,
@@ -50,7 +70,7 @@ extern const OpDef kIotaDef = {.opcode = Opcode::kIota,
                                .fields = kIotaFields,
                                .traits = {.data_movement = true},
                                .verify = verify_iota,
-                               .rule = all_parallel};
+                               .rule = iota_rule};
 extern const OpDef kParameterDef = {.opcode = Opcode::kParameter,
                                     .name = "parameter",
                                     .min_operands = 0,

@@ -38,7 +38,7 @@ const Rule* rule(const Instr& instr, Arena& arena) {
   for (int d = 0; d < instr.operand(0)->shape.rank(); ++d) {
     DimVector dims(n, d);
     if (reduced.contains(d)) {
-      r.reduce(dims, combiner);
+      r.set_needs_handler(r.reduce(dims, combiner));  // the initial values enter once
     } else {
       r.parallel(dims, result_dim++);
     }

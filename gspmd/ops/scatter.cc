@@ -158,6 +158,7 @@ class Builder {
     if (k < 0) {
       f.kind = FactorKind::kReduce;
       f.combiner = combiner_;
+      f.needs_handler = true;  // the operands enter once
     }
     FactorId id = r_.add(f);
     r_.place(id, n_, index_dim);

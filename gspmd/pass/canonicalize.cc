@@ -123,6 +123,49 @@ class Inliner {
   absl::flat_hash_map<const char*, int> next_;
 };
 
+class RootSeparator {
+ public:
+  explicit RootSeparator(Module& m) : m_(m), entry_(*m.entry()) {}
+
+  void run() {
+    Instr* root = entry_.root();
+    bool passes_on = def(*root).traits.structural && root->opcode != Opcode::kTuple;
+    if (!passes_on || root->opcode == Opcode::kParameter) return;
+    std::vector<Instr*> order = entry_.instrs();
+    order_ = &order;
+    Instr* copy = copied(root);
+    copy->annotation = std::exchange(root->annotation, nullptr);
+    entry_.set_root(copy);
+    entry_.set_instrs(std::move(order));
+  }
+
+ private:
+  Instr* copied(Instr* i) {
+    if (i->shape.is_array()) return add(Opcode::kCopy, i->shape, {i}, {}, *i);
+    if (!i->shape.is_tuple()) return i;
+    std::vector<Instr*> parts;
+    for (size_t k = 0; k < i->shape.elements().size(); ++k) {
+      Shape s = i->shape.element(static_cast<int>(k));
+      IndexAttrs index{static_cast<int64_t>(k)};
+      parts.push_back(copied(add(Opcode::kGetTupleElement, s, {i}, m_.context().attrs(index), *i)));
+    }
+    return add(Opcode::kTuple, i->shape, parts, {}, *i);
+  }
+
+  Instr* add(Opcode op, Shape shape, std::vector<Instr*> operands, Attrs attrs, const Instr& from) {
+    std::string name = fmt::format("{}.out.{}", from.name, order_->size());
+    Instr* i = m_.add(&entry_, op, shape, operands, attrs, m_.context().name(name));
+    i->metadata = from.metadata;
+    i->place = from.place;
+    order_->push_back(i);
+    return i;
+  }
+
+  Module& m_;
+  Computation& entry_;
+  std::vector<Instr*>* order_ = nullptr;
+};
+
 bool must_stay(const Instr& i) {
   if (i.opcode == Opcode::kParameter || def(i).traits.side_effect) return true;
   return i.opcode == Opcode::kCustomCall && i.attrs<CustomCallAttrs>().has_side_effect;
@@ -131,6 +174,8 @@ bool must_stay(const Instr& i) {
 }  // namespace
 
 void inline_calls(Module* module, int64_t max_instrs) { Inliner(*module, max_instrs).run(); }
+
+void separate_root(Module* module) { RootSeparator(*module).run(); }
 
 void remove_dead(Module* module) {
   std::vector<bool> live(module->num_ids());

@@ -9,6 +9,11 @@ namespace gspmd {
 // are not cyclic); a program that would grow beyond `max_instrs` is refused with an Error.
 void inline_calls(Module* module, int64_t max_instrs = 8'000'000);
 
+// Puts a copy of each array behind an entry root that is control flow: how the program hands its
+// results out is then apart from how a loop or conditional lays them out. The root's annotation
+// moves to the copies.
+void separate_root(Module* module);
+
 // Drops instructions that no root, side effect or parameter needs.
 void remove_dead(Module* module);
 

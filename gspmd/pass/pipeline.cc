@@ -55,6 +55,7 @@ class Pipeline {
     Timer timer;
     lower_sdy_manual(module_.get());  // while calls still show which computations are manual
     inline_calls(module_.get());      // each call site is partitioned for its own shardings
+    separate_root(module_.get());     // results are laid out apart from a loop that makes them
     if (stop(Stage::kImport, *module_, nullptr)) return finish(&out);
 
     Context& context = module_->context();

@@ -130,8 +130,12 @@ class Builder {
   }
 
   void connect() {
+    // First what must be alike; a reshard can stand between a tuple and its parts.
     for (const auto& c : m_.computations()) {
-      for (const Instr* i : c->instrs()) connect(*i);
+      for (const Instr* i : c->instrs()) connect_called(*i);
+    }
+    for (const auto& c : m_.computations()) {
+      for (const Instr* i : c->instrs()) connect_parts(*i);
     }
     absl::flat_hash_map<int64_t, uint32_t> first_of_group;
     for (const auto& [leaf, a] : groups_) {
@@ -164,19 +168,18 @@ class Builder {
     }
   }
 
-  void connect(const Instr& i) {
+  void connect_parts(const Instr& i) {
+    uint32_t at = t_.first_leaf[i.id];
+    if (i.opcode == Opcode::kTuple) {
+      for (const Instr* o : i.operands) at = join_all(*o, 0, at, o->shape.num_leaves());
+    } else if (i.opcode == Opcode::kGetTupleElement) {
+      int offset = leaf_offset(i.operand(0)->shape, static_cast<int>(i.attrs<IndexAttrs>().index));
+      join_all(*i.operand(0), offset, at, i.shape.num_leaves());
+    }
+  }
+
+  void connect_called(const Instr& i) {
     switch (i.opcode) {
-      case Opcode::kTuple: {
-        uint32_t at = t_.first_leaf[i.id];
-        for (const Instr* o : i.operands) at = join_all(*o, 0, at, o->shape.num_leaves());
-        break;
-      }
-      case Opcode::kGetTupleElement: {
-        int offset =
-            leaf_offset(i.operand(0)->shape, static_cast<int>(i.attrs<IndexAttrs>().index));
-        join_all(*i.operand(0), offset, t_.first_leaf[i.id], i.shape.num_leaves());
-        break;
-      }
       case Opcode::kWhile:
         alike(i, *i.operand(0));
         alike(i, *i.called[0]->params()[0]);

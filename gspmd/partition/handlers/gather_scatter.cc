@@ -102,6 +102,7 @@ Instr* localize_gather(LocalOp& op) {
 
 std::optional<bool> splits_scatter(const Iteration& it, FactorId f, const AxisList&) {
   const Factor& factor = it.rule.factor(f);
+  if (factor.kind == FactorKind::kReduce) return factor.combiner != Combiner::kNone;
   if (factor.kind != FactorKind::kIndexed) return std::nullopt;
   const auto& a = it.instr.attrs<ScatterAttrs>();
   int d = it.rule.dim_of(0, f);

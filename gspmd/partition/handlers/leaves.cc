@@ -58,9 +58,11 @@ Instr* localize_constant(LocalOp& op) {
   return x;
 }
 
+std::optional<bool> always(const Iteration&, FactorId, const AxisList&) { return true; }
+
 }  // namespace
 
-extern const Handler kIotaHandler = {.localize = localize_iota};
-extern const Handler kConstantHandler = {.localize = localize_constant};
+extern const Handler kIotaHandler = {.can_split = always, .localize = localize_iota};
+extern const Handler kConstantHandler = {.can_split = always, .localize = localize_constant};
 
 }  // namespace gspmd

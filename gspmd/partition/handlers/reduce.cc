@@ -24,8 +24,13 @@ Instr* localize_reduce(LocalOp& op) {
   return localize_by_rule(op);
 }
 
+std::optional<bool> splits_reduce(const Iteration& it, FactorId f, const AxisList&) {
+  const Factor& factor = it.rule.factor(f);
+  return factor.kind == FactorKind::kParallel || factor.combiner != Combiner::kNone;
+}
+
 }  // namespace
 
-extern const Handler kReduceHandler = {.localize = localize_reduce};
+extern const Handler kReduceHandler = {.can_split = splits_reduce, .localize = localize_reduce};
 
 }  // namespace gspmd

@@ -48,19 +48,19 @@ class Rules : public ::testing::Test {
 TEST_F(Rules, Reduce) {
   auto* add = b.reducer(Opcode::kAdd);
   EXPECT_EQ(b.rule(Opcode::kReduce, {"f32[8,4,2]", "f32[]"}, over({1}), {add}),
-            "abc,->ac | b: reduce(sum)");
+            "abc,->ac | b: reduce(sum, by handler)");
   EXPECT_EQ(
       b.rule(Opcode::kReduce, {"f32[8,4]", "f32[]"}, over({0, 1}), {b.reducer(Opcode::kMaximum)}),
-      "ab,-> | a: reduce(max), b: reduce(max)");
+      "ab,-> | a: reduce(max, by handler), b: reduce(max, by handler)");
   EXPECT_EQ(b.rule(Opcode::kReduce, {"pred[8]", "pred[]"}, over({0}),
                    {b.reducer(Opcode::kAdd, "pred[]")}),
-            "a,-> | a: reduce(or)");
+            "a,-> | a: reduce(or, by handler)");
   EXPECT_EQ(b.rule(Opcode::kReduce, {"f32[8]", "f32[]"}, over({0}), {b.reducer(Opcode::kSubtract)}),
-            "a,-> | a: reduce(none)");
+            "a,-> | a: reduce(none, by handler)");
   auto* argmax = b.opaque({"f32[]", "s32[]", "f32[]", "s32[]"}, "(f32[], s32[])");
   EXPECT_EQ(
       b.rule(Opcode::kReduce, {"f32[8,4]", "s32[8,4]", "f32[]", "s32[]"}, over({1}), {argmax}),
-      "ab,ab,,->a,a | b: reduce(none)");
+      "ab,ab,,->a,a | b: reduce(none, by handler)");
 }
 
 TEST_F(Rules, Windows) {

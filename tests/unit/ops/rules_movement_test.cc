@@ -31,13 +31,15 @@ TEST_F(MovementRules, Elementwise) {
 }
 
 TEST_F(MovementRules, Leaves) {
-  EXPECT_EQ(b.rule(Opcode::kIota, {}, b.attrs(IotaAttrs{1}), {}, "s32[8,4]"), "->ab");
+  EXPECT_EQ(b.rule(Opcode::kIota, {}, b.attrs(IotaAttrs{1}), {}, "s32[8,4]"),
+            "->ab | b: parallel, by handler");
   EXPECT_EQ(b.rule(Opcode::kPartitionId, {}), "->");
 }
 
 TEST_F(MovementRules, BroadcastTransposeReverse) {
   EXPECT_EQ(b.rule(Opcode::kBroadcast, {"f32[8,4]"}, over({0, 2}), {}, "f32[8,3,4]"), "ab->acb");
-  EXPECT_EQ(b.rule(Opcode::kBroadcast, {"f32[]"}, over({}), {}, "f32[8,3]"), "->ab");
+  EXPECT_EQ(b.rule(Opcode::kBroadcast, {"f32[]"}, over({}), {}, "f32[8,3]"),
+            "->ab | b: parallel, by handler");
   EXPECT_EQ(b.rule(Opcode::kTranspose, {"f32[8,3,4]"}, over({2, 0, 1})), "abc->cab");
   EXPECT_EQ(b.rule(Opcode::kReverse, {"f32[8,3]"}, over({1})), "ab->ab | b: permute");
 }
@@ -168,18 +170,18 @@ TEST_F(MovementRules, Scatter) {
   auto* take = b.opaque({"f32[]", "f32[]"}, "f32[]");
   EXPECT_EQ(
       b.rule(Opcode::kScatter, {"f32[9,5]", "s32[8,1]", "f32[8,5]"}, b.attrs(add_rows(b)), {add}),
-      "ab,c_,cb->ab | a: indexed, c: reduce(sum)");
+      "ab,c_,cb->ab | a: indexed, c: reduce(sum, by handler)");
   EXPECT_EQ(
       b.rule(Opcode::kScatter, {"f32[9,5]", "s32[8,1]", "f32[8,5]"}, b.attrs(add_rows(b)), {take}),
-      "ab,c_,cb->ab | a: indexed, c: reduce(none)");
+      "ab,c_,cb->ab | a: indexed, c: reduce(none, by handler)");
   EXPECT_EQ(
       b.rule(Opcode::kScatter, {"f32[9,5]", "s32[8,1]", "f32[8,3]"}, b.attrs(add_rows(b)), {add}),
-      "ab,c_,c_->ab | a: indexed, b: indexed, c: reduce(sum)");
+      "ab,c_,c_->ab | a: indexed, b: indexed, c: reduce(sum, by handler)");
   // The index chooses columns only: all updates go to row 0, which one shard alone holds.
   ScatterAttrs columns = add_rows(b);
   columns.scatter_dims_to_operand_dims = b.dims({1});
   EXPECT_EQ(b.rule(Opcode::kScatter, {"f32[9,5]", "s32[8,1]", "f32[8,5]"}, b.attrs(columns), {add}),
-            "ab,c_,cb->ab | a: whole, c: reduce(sum)");
+            "ab,c_,cb->ab | a: whole, c: reduce(sum, by handler)");
   ScatterAttrs batched = add_rows(b);
   batched.input_batching_dims = b.dims({0});
   batched.scatter_indices_batching_dims = b.dims({0});
@@ -189,7 +191,7 @@ TEST_F(MovementRules, Scatter) {
   batched.index_vector_dim = 2;
   EXPECT_EQ(
       b.rule(Opcode::kScatter, {"f32[4,5]", "s32[4,8,1]", "f32[4,8]"}, b.attrs(batched), {add}),
-      "ab,ac_,ac->ab | b: indexed, c: reduce(sum)");
+      "ab,ac_,ac->ab | b: indexed, c: reduce(sum, by handler)");
 }
 
 }  // namespace
