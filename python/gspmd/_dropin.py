@@ -77,7 +77,7 @@ def _partitioned(computation, options):
     options = type(options).ParseFromString(options.SerializeAsString())
     build = options.executable_build_options
     partitioned = _core.partition(
-        computation.operation.get_asm(enable_debug_info=True, large_elements_limit=None),
+        computation.operation.get_asm(enable_debug_info=True).encode(),
         computation.operation.attributes["sym_name"].value,
         build.num_partitions,
         list(build.allow_spmd_sharding_propagation_to_parameters),
