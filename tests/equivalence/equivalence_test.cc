@@ -27,7 +27,7 @@ using equivalence::Program;
 
 std::vector<Program> all_programs() {
   std::vector<Program> out;
-  for (const char* family : {"contractions", "movement", "reductions", "indexing"}) {
+  for (const char* family : {"contractions", "movement", "reductions", "indexing", "others"}) {
     std::string path = fmt::format("tests/equivalence/programs/{}.txt", family);
     for (Program& p : equivalence::read_programs(path)) out.push_back(std::move(p));
   }

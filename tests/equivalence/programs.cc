@@ -188,9 +188,10 @@ std::vector<Case> enumerate_cases(const std::vector<int>& ranks) {
     for (int d = 0; d < ranks[t]; ++d) all.push_back({t, d});
   }
   std::vector<Case> out;
-  for (int64_t n : {2, 3, 4}) {
+  for (int64_t n : {2, 3, 4, 6, 8}) {
     for (size_t i = 0; i < all.size(); ++i) {
       add(ranks, {n}, {{all[i]}}, &out);
+      if (n > 4) continue;
       for (size_t j = i + 1; j < all.size(); ++j) {
         if (all[i].tensor != all[j].tensor) add(ranks, {n}, {{all[i], all[j]}}, &out);
       }
@@ -208,6 +209,12 @@ std::vector<Case> enumerate_cases(const std::vector<int>& ranks) {
         add(ranks, mesh, {{x, {result, d}}, {y}}, &out);
       }
     }
+  }
+  // Three axes: all on one tensor, or each on another.
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Place &x = all[i], &y = all[(i * 5 + 1) % all.size()], &z = all[(i * 7 + 3) % all.size()];
+    add(ranks, {2, 2, 2}, {{x}, {y}, {z}}, &out);
+    add(ranks, {2, 3, 2}, {{y}, {x}, {x}}, &out);
   }
   return out;
 }
