@@ -6,6 +6,7 @@
 #include "gspmd/partition/optimize_reshards.h"
 #include "gspmd/pass/canonicalize.h"
 #include "gspmd/pass/clean_up.h"
+#include "gspmd/pass/explicit_batch.h"
 #include "gspmd/pass/sdy_manual.h"
 #include "gspmd/sharding/iota.h"
 
@@ -53,9 +54,10 @@ class Pipeline {
     Compiled out;
     out.instructions_before = module_->num_instrs();
     Timer timer;
-    lower_sdy_manual(module_.get());  // while calls still show which computations are manual
-    inline_calls(module_.get());      // each call site is partitioned for its own shardings
-    separate_root(module_.get());     // results are laid out apart from a loop that makes them
+    lower_sdy_manual(module_.get());       // while calls still show which computations are manual
+    inline_calls(module_.get());           // each call site is partitioned for its own shardings
+    separate_root(module_.get());          // results are laid out apart from a loop that makes them
+    make_batches_explicit(module_.get());  // before completion, which follows them
     if (stop(Stage::kImport, *module_, nullptr)) return finish(&out);
 
     Context& context = module_->context();
