@@ -34,13 +34,34 @@ std::string read_all(const std::string& path) {
   return content;
 }
 
-void write_all(const std::string& path, std::string_view content) {
-  File file(path == "-" ? stdout : std::fopen(path.c_str(), "wb"));
-  if (file == nullptr) throw Error(fmt::format("{}: {}", path, std::strerror(errno)));
-  size_t written = std::fwrite(content.data(), 1, content.size(), file.get());
-  if (written != content.size() || std::fflush(file.get()) != 0) {
-    throw Error(fmt::format("{}: {}", path, std::strerror(errno)));
+namespace {
+
+// Written piece by piece; what can not be written is an error.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path)
+      : path_(path), file_(path == "-" ? stdout : std::fopen(path.c_str(), "wb")) {
+    check(file_ != nullptr);
   }
+  void write(std::string_view piece) {
+    check(std::fwrite(piece.data(), 1, piece.size(), file_.get()) == piece.size());
+  }
+  void finish() { check(std::fflush(file_.get()) == 0); }
+
+ private:
+  void check(bool done) const {
+    if (!done) throw Error(fmt::format("{}: {}", path_, std::strerror(errno)));
+  }
+  const std::string path_;
+  File file_;
+};
+
+}  // namespace
+
+void write_all(const std::string& path, std::string_view content) {
+  OutputFile file(path);
+  file.write(content);
+  file.finish();
 }
 
 void warn(const Options& o, std::string_view rendered) {
@@ -65,10 +86,14 @@ void write_program(const Options& o, const Module& m, Phases* phases) {
   p.metadata = o.metadata;
   p.replica_groups = o.replica_groups == "iota" ? PrintOptions::ReplicaGroups::kIota
                                                 : PrintOptions::ReplicaGroups::kAsWritten;
-  std::string text = gspmd::write_program(format, m, p);
+  if (format == Format::kHloText) {
+    OutputFile file(o.output);
+    print_hlo(m, p, [&](std::string_view piece) { file.write(piece); });
+    file.finish();
+  } else {
+    write_all(o.output, gspmd::write_program(format, m, p));
+  }
   phases->end("print");
-  write_all(o.output, text);
-  phases->restart();
 }
 
 }  // namespace gspmd::cli

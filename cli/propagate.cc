@@ -26,8 +26,8 @@ Command add_propagate(CLI::App* app) {
             MeshRefinement refinement(&module->context().shardings(),
                                       num_partitions_of(*module, options.num_partitions),
                                       named_meshes_of(*module));
-            note_annotations(*module, &refinement);
             RuleCache rules;
+            note_annotations(*module, rules, &refinement);
             Propagation completed = propagate(*module, refinement, rules, options.propagate);
             phases.end("propagate");
             if (*summary > 0) {

@@ -166,21 +166,22 @@ void HloPrinter::groups(const DeviceGroups* g) {
 }
 
 void HloPrinter::pairs(const PermuteAttrs& a) {
-  std::vector<std::pair<int64_t, int64_t>> expanded;
-  absl::Span<const std::pair<int64_t, int64_t>> list = a.pairs;
+  std::string_view before = "{";
+  const auto pair = [&](int64_t source, int64_t target) {
+    out_ += before;
+    integer(source);
+    out_.push_back(',');
+    integer(target);
+    out_.push_back('}');
+    before = ",{";
+    hand_on(kPiece);
+  };
+  out_.push_back('{');
   if (a.permutation != nullptr) {
     GSPMD_CHECK(a.mesh != nullptr, "a device permutation without mesh");
-    expanded = expand(*a.permutation, *a.mesh);
-    list = expanded;
+    for_each_pair(*a.permutation, *a.mesh, pair);
   }
-  out_.push_back('{');
-  for (size_t k = 0; k < list.size(); ++k) {
-    out_ += k > 0 ? ",{" : "{";
-    integer(list[k].first);
-    out_.push_back(',');
-    integer(list[k].second);
-    out_.push_back('}');
-  }
+  for (auto [source, target] : a.pairs) pair(source, target);
   out_.push_back('}');
 }
 

@@ -14,6 +14,11 @@ std::string print_hlo(const Module& module, const PrintOptions& options) {
   return printer.take();
 }
 
+void print_hlo(const Module& module, const PrintOptions& options,
+               const std::function<void(std::string_view)>& write) {
+  HloPrinter(options, &write).module(module);
+}
+
 std::string print_hlo(const Instr& instr, const PrintOptions& options) {
   HloPrinter printer(options);
   printer.instruction(instr);
@@ -39,6 +44,13 @@ void HloPrinter::module(const Module& m) {
     if (c.get() != m.entry()) computation(*c, false);
   }
   computation(*m.entry(), true);
+  hand_on(1);
+}
+
+void HloPrinter::hand_on(size_t at_least) {
+  if (write_ == nullptr || out_.size() < at_least) return;
+  (*write_)(out_);
+  out_.clear();
 }
 
 void HloPrinter::header(const Module& m) {
@@ -136,6 +148,7 @@ void HloPrinter::computation(const Computation& c, bool is_entry) {
     out_ += i == c.root() ? "  ROOT " : "  ";
     instruction(*i);
     out_.push_back('\n');
+    hand_on(kPiece);
   }
   out_ += "}";
   if (!c.execution_thread.empty()) {

@@ -19,12 +19,16 @@ namespace gspmd {
 //   hlo_print_literal.cc  constants
 class HloPrinter {
  public:
-  explicit HloPrinter(const PrintOptions& options) : options_(options) {}
+  // Where `write` is null everything is kept for take().
+  explicit HloPrinter(const PrintOptions& options,
+                      const std::function<void(std::string_view)>* write = nullptr)
+      : options_(options), write_(write) {}
   void module(const Module& m);
   void instruction(const Instr& i);
   std::string take() { return std::move(out_); }
 
  private:
+  void hand_on(size_t at_least);  // writes what there is, if it is so much
   void header(const Module& m);
   void entry_layout(const ModuleAttrs& a);
   void aliases(const ModuleAttrs& a);
@@ -57,7 +61,9 @@ class HloPrinter {
   void literal(const Literal& l);
   void array(const Literal& l, int d, int64_t first);
 
+  static constexpr size_t kPiece = 1 << 18;
   const PrintOptions options_;
+  const std::function<void(std::string_view)>* write_;
   std::string out_;
   Arena scratch_;
   absl::flat_hash_map<const Instr*, std::string_view> made_names_;  // of those without a name

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct PrintOptions {
 // are printed as `<opcode>.<id>`. The same module always gives the same bytes, and parsing them
 // gives the same module.
 std::string print_hlo(const Module& module, const PrintOptions& options = {});
+// The same text piece by piece: with lists of device pairs it may be far larger than the program.
+void print_hlo(const Module& module, const PrintOptions& options,
+               const std::function<void(std::string_view)>& write);
 // One instruction on one line, without indent and line end: for messages and reports.
 std::string print_hlo(const Instr& instr, const PrintOptions& options = {});
 

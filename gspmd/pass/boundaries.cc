@@ -17,8 +17,8 @@ std::vector<std::pair<const Instr*, ManualBoundary>> manual_boundaries(const Mod
   if (found.empty()) return out;
   MeshRefinement refinement(&module.context().shardings(),
                             num_partitions_of(module, num_partitions), named_meshes_of(module));
-  note_annotations(module, &refinement);
   RuleCache rules;
+  note_annotations(module, rules, &refinement);
   Propagation completed = propagate(module, refinement, rules, {});
   for (const Instr* i : found) {
     Sharding operand = completed.shardings.leaf(*i->operand(0)),

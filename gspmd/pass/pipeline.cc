@@ -63,8 +63,8 @@ class Pipeline {
     Context& context = module_->context();
     MeshRefinement refinement(&context.shardings(), num_partitions_of(*module_, o_.num_partitions),
                               named_meshes_of(*module_));
-    note_annotations(*module_, &refinement);
     RuleCache rules;
+    note_annotations(*module_, rules, &refinement);
     Propagation completed = propagate(*module_, refinement, rules, o_.propagate);
     timer.add_to(&out.ms.propagate);
     if (stop(Stage::kPropagate, *module_, &completed.shardings)) return finish(&out);

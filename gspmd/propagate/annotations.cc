@@ -1,6 +1,7 @@
 // Reading annotations off instructions and writing them back.
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <charconv>
 
@@ -130,9 +131,27 @@ std::vector<std::pair<std::string, NamedMesh>> named_meshes_of(const Module& mod
   return out;
 }
 
-void note_annotations(const Module& module, MeshRefinement* refinement) {
+namespace {
+
+// A dimension of several factors may need an axis in parts, cut where the dimension is.
+void note_factors(const Rule& rule, MeshRefinement* refinement) {
+  for (int t = 0; t < rule.num_tensors(); ++t) {
+    for (int d = 0; d < rule.rank(t); ++d) {
+      absl::Span<const FactorId> factors = rule.dim(t, d);
+      for (size_t k = 1; k < factors.size(); ++k) {
+        refinement->note_factor_boundary(rule.factor(factors[k - 1]).size,
+                                         rule.factor(factors[k]).size);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void note_annotations(const Module& module, RuleCache& rules, MeshRefinement* refinement) {
   std::vector<std::pair<const ShardingSpelling*, int64_t>> spellings;  // and how often each stands
   absl::flat_hash_map<const ShardingSpelling*, size_t> place;
+  std::vector<std::pair<const ShardingSpelling*, Shape>> arrays;
   for (const auto& c : module.computations()) {
     for (const Instr* i : c->instrs()) {
       const ShardingSpelling* s = spelling_of(*i);
@@ -140,19 +159,17 @@ void note_annotations(const Module& module, MeshRefinement* refinement) {
       auto [at, is_new] = place.try_emplace(s, spellings.size());
       if (is_new) spellings.emplace_back(s, 0);
       ++spellings[at->second].second;
+      if (i->shape.is_array()) arrays.emplace_back(s, i->shape.plain());
     }
   }
   for (const auto& [s, times] : spellings) refinement->note(*s, times);
-  // Reshapes may need an axis in parts: where a dimension of several factors is cut.
+  absl::flat_hash_set<std::pair<const ShardingSpelling*, Shape>> sized;
+  for (const auto& [s, shape] : arrays) {
+    if (sized.emplace(s, shape).second) refinement->note_sizes(*s, shape.dims());
+  }
   for (const auto& c : module.computations()) {
     for (const Instr* i : c->instrs()) {
-      if (i->opcode != Opcode::kReshape || i->shape.rank() == i->operand(0)->shape.rank()) continue;
-      bool merges = i->shape.rank() < i->operand(0)->shape.rank();
-      Shape fine = merges ? i->operand(0)->shape : i->shape;
-      for (int d = 0; d + 1 < fine.rank(); ++d) {
-        if (fine.dim(d) > 1 && fine.dim(d + 1) > 1)
-          refinement->note_factor_boundary(fine.dim(d), fine.dim(d + 1));
-      }
+      if (i->opcode == Opcode::kReshape) note_factors(rules.get(*i), refinement);
     }
   }
   refinement->finish();
@@ -212,7 +229,8 @@ void spell_annotations_in_hlo(Module* module) {
   if (named.empty()) return;
   MeshRefinement refinement(&module->context().shardings(), largest_mesh(*module),
                             named_meshes_of(*module));
-  note_annotations(*module, &refinement);
+  RuleCache rules;
+  note_annotations(*module, rules, &refinement);
   for (Instr* i : named) {
     ShardingSpelling s;
     s.kind = ShardingSpelling::Kind::kTuple;

@@ -68,7 +68,7 @@ std::vector<Annotation> annotations_of(const Instr& i, MeshRefinement& refinemen
 
 // Tells `refinement` of every annotation of the module, and of reshape boundaries, then finishes
 // it.
-void note_annotations(const Module& module, MeshRefinement* refinement);
+void note_annotations(const Module& module, RuleCache& rules, MeshRefinement* refinement);
 
 // The module's sdy meshes (`xla.sdy.meshes`), by name.
 std::vector<std::pair<std::string, NamedMesh>> named_meshes_of(const Module& module);

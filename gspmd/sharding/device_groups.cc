@@ -202,24 +202,30 @@ static std::optional<int64_t> joined_target(const DevicePermutation& p, int64_t 
   return target;
 }
 
-std::vector<std::pair<int64_t, int64_t>> expand(const DevicePermutation& p, const Mesh& mesh) {
-  std::vector<std::pair<int64_t, int64_t>> pairs;
+void for_each_pair(const DevicePermutation& p, const Mesh& mesh,
+                   const std::function<void(int64_t, int64_t)>& visit) {
   const auto device = [&](int64_t position) {
     return mesh.has_device_table() ? mesh.device_of_position()[position] : position;
   };
   if (p.kind == DevicePermutation::Kind::kRemap) {
     GSPMD_CHECK(p.from.set() == p.to.set(), "a permutation takes the digits that it gives");
     for_each_position(mesh, p.from, [&](int64_t position, int64_t number) {
-      pairs.emplace_back(device(position), device(with_digits(mesh, p.to, position, number)));
+      visit(device(position), device(with_digits(mesh, p.to, position, number)));
     });
-    return pairs;
+    return;
   }
   const int64_t n = mesh.product(p.axes);
   for_each_position(mesh, p.axes, [&](int64_t position, int64_t number) {
     std::optional<int64_t> target = joined_target(p, n, number);
     if (!target) return;
-    pairs.emplace_back(device(position), device(with_digits(mesh, p.axes, position, *target)));
+    visit(device(position), device(with_digits(mesh, p.axes, position, *target)));
   });
+}
+
+std::vector<std::pair<int64_t, int64_t>> expand(const DevicePermutation& p, const Mesh& mesh) {
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  for_each_pair(p, mesh,
+                [&](int64_t source, int64_t target) { pairs.emplace_back(source, target); });
   return pairs;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "gspmd/sharding/halo.h"
@@ -51,7 +52,10 @@ struct DevicePermutation {
   HaloHop hop;        // kHop
   friend bool operator==(const DevicePermutation&, const DevicePermutation&) = default;
 };
-// Expanded pairs (source, target), only for printing and running.
+// Calls visit(source, target) for each device that sends: only for printing and running.
+void for_each_pair(const DevicePermutation& p, const Mesh& mesh,
+                   const std::function<void(int64_t, int64_t)>& visit);
+// The same as a list.
 std::vector<std::pair<int64_t, int64_t>> expand(const DevicePermutation& p, const Mesh& mesh);
 
 }  // namespace gspmd

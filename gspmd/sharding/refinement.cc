@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -226,6 +227,17 @@ void MeshRefinement::note(const ShardingSpelling& spelling, int64_t times) {
   GSPMD_CHECK(!impl_->finished, "note() after finish()");
   for (const ShardingSpelling& element : spelling.elements) note(element, times);
   if (asks_for_a_mesh(spelling)) impl_->entry_of(spelling).count += times;
+}
+
+void MeshRefinement::note_sizes(const ShardingSpelling& spelling, absl::Span<const int64_t> sizes) {
+  if (!asks_for_a_mesh(spelling)) return;
+  const Demand& demand = impl_->entry_of(spelling).demand;
+  for (size_t d = 0; d < std::min(sizes.size(), demand.dims.size()); ++d) {
+    int64_t shards = 1;
+    for (const Piece& piece : demand.dims[d]) shards *= piece.size;
+    int64_t dividing = std::gcd(shards, sizes[d]);
+    if (dividing > 1 && dividing < shards) impl_->factor_boundaries.insert(dividing);
+  }
 }
 
 void MeshRefinement::note_factor_boundary(int64_t major, int64_t minor) {

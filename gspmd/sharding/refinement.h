@@ -44,6 +44,9 @@ class MeshRefinement {
 
   // Phase 1: note the boundaries that a spelling needs, and how often it stands in the program.
   void note(const ShardingSpelling& spelling, int64_t times = 1);
+  // A value of these sizes is to have it. Where an axis does not divide a dimension, the part that
+  // does is an axis of its own: 4 on 6 is 2 that divides, and 2.
+  void note_sizes(const ShardingSpelling& spelling, absl::Span<const int64_t> sizes);
   // Also cut axes where a dimension of size major*minor (of a reshape) has its factor boundary, so
   // that an axis of 8 on a dimension that splits into 4 x 2 is two axes: for every axis of size n,
   // a cut at gcd(n, major / (products of other axes)).

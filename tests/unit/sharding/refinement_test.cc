@@ -285,6 +285,31 @@ TEST(Refinement, FactorBoundariesCutAxes) {
   }
 }
 
+TEST(Refinement, UnevenSizesCutAxes) {
+  const struct {
+    const char* sharding;
+    std::vector<int64_t> sizes;
+    const char* refined;
+  } kCases[] = {
+      {"{devices=[4,2]<=[8]}", {8, 2}, "axis_0=4 axis_1=2 "},
+      {"{devices=[4,2]<=[8]}", {6, 2}, "axis_0=2 axis_1=2 axis_2=2 "},
+      {"{devices=[4,2]<=[8]}", {5, 7}, "axis_0=4 axis_1=2 "},
+      {"{devices=[12]<=[12]}", {9}, "axis_0=3 axis_1=4 "},
+      {"{replicated}", {6}, ""},
+  };
+  for (const auto& c : kCases) {
+    ShardingPool pool;
+    const ShardingSpelling s = parse(c.sharding);
+    int64_t n = 1;
+    for (int64_t tiles : s.tile_dims) n *= tiles;
+    MeshRefinement refinement(&pool, n);
+    refinement.note(s);
+    refinement.note_sizes(s, c.sizes);
+    refinement.finish();
+    EXPECT_EQ(print_mesh(*refinement.mesh()), c.refined) << c.sharding;
+  }
+}
+
 // Huge meshes cost nothing: no list of devices is ever made.
 TEST(Refinement, AMillionDevices) {
   const auto s = parse("{devices=[1024,1024]<=[1024,1024]T(1,0)}");
