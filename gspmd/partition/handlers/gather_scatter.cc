@@ -70,11 +70,14 @@ Instr* localize_gather(LocalOp& op) {
   const auto& a = op.instr().attrs<GatherAttrs>();
   Instr* valid = nullptr;
   const Dims& map = a.start_index_map;
-  bool indexed = std::any_of(map.begin(), map.end(), [&](int64_t d) {
+  // A slice that is all of a dimension starts at 0 whatever the index; one element of one, though,
+  // is on the first shard only.
+  const auto is_indexed = [&](int64_t d) {
     return !op.axes(0, static_cast<int>(d)).empty() &&
-           a.slice_sizes[d] != op.it.shape(0).dim(static_cast<int>(d));
-  });
-  if (!indexed) return localize_by_rule(op);
+           (a.collapsed_slice_dims.contains(d) ||
+            a.slice_sizes[d] != op.it.shape(0).dim(static_cast<int>(d)));
+  };
+  if (!std::any_of(map.begin(), map.end(), is_indexed)) return localize_by_rule(op);
   {
     Emitter::Because because(op.e, Reason::kIndexRebase);
     int rank = op.operands[1]->shape.rank();
@@ -82,8 +85,7 @@ Instr* localize_gather(LocalOp& op) {
     ElementType widest = ElementType::kS32;
     for (size_t k = 0; k < map.size(); ++k) {
       int d = static_cast<int>(map[k]);
-      if (!op.axes(0, d).empty() && a.slice_sizes[d] != op.it.shape(0).dim(d))
-        parts[k] = rebase(op, parts[k], d, a.slice_sizes[d], &valid);
+      if (is_indexed(d)) parts[k] = rebase(op, parts[k], d, a.slice_sizes[d], &valid);
       if (bits_of(parts[k]->shape.type()) > 32 || parts[k]->shape.type() == ElementType::kU32)
         widest = ElementType::kS64;
     }
