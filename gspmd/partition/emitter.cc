@@ -222,6 +222,7 @@ CollectiveAttrs Emitter::collective_attrs(const Mesh& mesh, const AxisList& axes
 Instr* Emitter::all_gather(Instr* x, int dim, const Mesh& mesh, const AxisList& axes) {
   DimVector dims(x->shape.dims().begin(), x->shape.dims().end());
   dims[dim] *= mesh.product(axes);
+  if (x->shape.num_elements() == 0) return broadcast(zero(x->shape.type()), dims);
   return add(Opcode::kAllGather, context_.with_dims(x->shape, dims), {x},
              collective_attrs(mesh, axes, {dim}));
 }
@@ -235,6 +236,7 @@ Instr* Emitter::add_reducing(Opcode opcode, Shape shape, Instr* x, const Collect
 }
 
 Instr* Emitter::all_reduce(Instr* x, const Mesh& mesh, const AxisList& axes, Combiner combiner) {
+  if (x->shape.num_elements() == 0) return x;
   return add_reducing(Opcode::kAllReduce, x->shape, x, collective_attrs(mesh, axes, {}), combiner);
 }
 
@@ -242,11 +244,13 @@ Instr* Emitter::reduce_scatter(Instr* x, int dim, const Mesh& mesh, const AxisLi
                                Combiner combiner) {
   DimVector dims(x->shape.dims().begin(), x->shape.dims().end());
   dims[dim] /= mesh.product(axes);
+  if (x->shape.num_elements() == 0) return broadcast(zero(x->shape.type()), dims);
   return add_reducing(Opcode::kReduceScatter, context_.with_dims(x->shape, dims), x,
                       collective_attrs(mesh, axes, {dim}), combiner);
 }
 
 Instr* Emitter::all_to_all(Instr* x, int dimension, const Mesh& mesh, const AxisList& axes) {
+  if (x->shape.num_elements() == 0) return x;
   CollectiveAttrs a = collective_attrs(mesh, axes, {dimension});
   a.use_global_device_ids = false;  // all-to-all: a channel alone means partition ids
   return add(Opcode::kAllToAll, x->shape, {x}, a);
@@ -254,6 +258,7 @@ Instr* Emitter::all_to_all(Instr* x, int dimension, const Mesh& mesh, const Axis
 
 Instr* Emitter::collective_permute(Instr* x, const Mesh& mesh,
                                    const DevicePermutation& permutation) {
+  if (x->shape.num_elements() == 0) return x;
   PermuteAttrs a;
   a.permutation = context_.permutation(permutation);
   a.mesh = &mesh;
@@ -262,6 +267,7 @@ Instr* Emitter::collective_permute(Instr* x, const Mesh& mesh,
 }
 
 Instr* Emitter::collective_permute(Instr* x, std::vector<std::pair<int64_t, int64_t>> pairs) {
+  if (x->shape.num_elements() == 0) return x;
   PermuteAttrs a;
   a.pairs = context_.arena().copy(absl::MakeConstSpan(pairs));
   a.channel_id = 1;

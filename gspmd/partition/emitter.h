@@ -115,6 +115,7 @@ class Emitter {
   // coordinate * block: the global index of the first element of this device's block.
   Instr* offset(const Mesh& mesh, const AxisList& axes, int64_t block, ElementType type);
 
+  // Collectives. What has no elements is not sent.
   Instr* all_gather(Instr* x, int dim, const Mesh& mesh, const AxisList& axes);
   Instr* all_reduce(Instr* x, const Mesh& mesh, const AxisList& axes, Combiner combiner);
   Instr* reduce_scatter(Instr* x, int dim, const Mesh& mesh, const AxisList& axes,

@@ -227,6 +227,32 @@ void chlo(Exporter& e, const Instr& i) {
   e.emit(i, "chlo." + std::string(def(i).name), e.all_operands(i), {});
 }
 
+// Through integers of 64 bits, since the operation of chlo does not survive XLA's own conversions.
+void mulhi(Exporter& e, const Instr& i) {
+  ElementType type = i.shape.type();
+  if (bits_of(type) > 32) return chlo(e, i);
+  Context& c = i.parent->module().context();
+  bool is_signed = class_of(type) == TypeClass::kSigned;
+  Shape wide = c.with_type(i.shape, is_signed ? ElementType::kS64 : ElementType::kU64);
+  std::string from = type_text(i.shape), to = type_text(wide);
+  const auto line = [&](Shape s, std::string_view text) {
+    std::string name = e.define(s);
+    e.line(fmt::format("{} = {}", name, text));
+    return name;
+  };
+  const auto convert = [&](const std::string& x, Shape s, std::string_view types) {
+    return line(s, fmt::format("stablehlo.convert {} : {}", x, types));
+  };
+  std::string up = fmt::format("({}) -> {}", from, to), down = fmt::format("({}) -> {}", to, from);
+  std::string a = convert(e.operand(i, 0), wide, up), b = convert(e.operand(i, 1), wide, up);
+  std::string product = line(wide, fmt::format("stablehlo.multiply {}, {} : {}", a, b, to));
+  std::string bits =
+      line(wide, fmt::format("stablehlo.constant dense<{}> : {}", bits_of(type), to));
+  std::string high =
+      line(wide, fmt::format("stablehlo.shift_right_arithmetic {}, {} : {}", product, bits, to));
+  e.set(i, {convert(high, i.shape, down)});
+}
+
 // Minor to major; descending where none is given.
 std::vector<int64_t> order_of(Shape s) {
   std::vector<int64_t> order;
@@ -333,6 +359,8 @@ Form form_of(Opcode op) {
       return all_to_all;
     case Opcode::kTopK:
       return top_k;
+    case Opcode::kMulhi:
+      return mulhi;
     case Opcode::kCustomCall:
       return custom_call;
     case Opcode::kAcos:
@@ -345,7 +373,6 @@ Form form_of(Opcode op) {
     case Opcode::kSinh:
       return chlo;
     case Opcode::kFusion:
-    case Opcode::kMulhi:
     case Opcode::kStochasticConvert:
     case Opcode::kBitcast:
     case Opcode::kAsyncStart:

@@ -84,7 +84,7 @@ std::string_view Importer::text_of(const mlir::Op& op, std::string_view key) con
 
 namespace {
 
-// Empty lists are left out of structs such as #stablehlo.gather<...>.
+// Empty lists and zeros are left out of structs such as #stablehlo.gather<...>.
 bool has_struct(const mlir::Op& op) {
   for (const auto& [name, a] : op.attrs) {
     if (a.kind == Attr::Kind::kDict && !a.text.empty()) return true;
@@ -111,7 +111,8 @@ void* Importer::fields(const mlir::Op& op, const OpDef& def) {
     const Attr* a = find(op, f.stablehlo.empty() ? f.name : f.stablehlo);
     if (a != nullptr) {
       field(op, f, *a, attrs);
-    } else if (f.required && !(f.kind == FieldKind::kDims && has_struct(op))) {
+    } else if (bool optional = f.kind == FieldKind::kDims || f.kind == FieldKind::kInt;
+               f.required && !(optional && has_struct(op))) {
       fail(op, fmt::format("{} is missing", f.stablehlo.empty() ? f.name : f.stablehlo));
     }
   }

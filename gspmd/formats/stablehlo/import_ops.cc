@@ -238,28 +238,28 @@ std::string as_text(const Attr& a) {
   }
 }
 
-void set_backend_config(Importer& in, const Op& op, Instr* call, const CustomCallAttrs&) {
+// As XLA's text has it: a dictionary for what is called by the typed interface, else a string.
+void set_backend_config(Importer& in, const Op& op, Instr* call) {
   const Attr* config = op.attr("backend_config");
   if (const Attr* beside = op.attr("mhlo.backend_config")) config = beside;
   if (config == nullptr) return;
-  Extras e = call->extras == nullptr ? Extras() : *call->extras;
-  std::string text;
-  if (config->kind == Attr::Kind::kString && config->text.empty()) return;
-  if (config->kind == Attr::Kind::kString) {
+  bool is_string = config->kind == Attr::Kind::kString;
+  if (is_string && config->text.empty()) return;
+  std::string text = is_string ? "" : as_text(*config);
+  if (is_string) {
     text = "\"";
     append_escaped(&text, config->text);
     text += "\"";
-  } else {
-    text = "\"";
-    append_escaped(&text, as_text(*config));
-    text += "\"";
   }
+  Extras e = call->extras == nullptr ? Extras() : *call->extras;
   e.backend_config = in.context().name(text);
   call->extras = in.context().arena().make<Extras>(e);
 }
 
 std::string_view api_version(Importer& in, const Op& op) {
-  switch (in.integer_or(op, "api_version", 1)) {
+  const Attr* beside = op.attr("mhlo.backend_config");  // the form before the typed interface
+  bool typed = beside != nullptr && beside->kind == Attr::Kind::kDict;
+  switch (typed ? 4 : in.integer_or(op, "api_version", 1)) {
     case 2:
       return "API_VERSION_STATUS_RETURNING";
     case 3:
@@ -297,8 +297,45 @@ Shape set_layouts(Importer& in, const Op& op, absl::Span<Instr* const> operands,
   return c.tuple(parts);
 }
 
+// The best `top_k` of a dimension, exactly: sorted by the comparator, the head kept. This is what
+// XLA makes of the call where the hardware has no operator for it.
+void approximate_top_k(Importer& in, const Op& op, const Attr& config) {
+  const Attr* comparator = op.attr("called_computations");
+  const Attr *dimension = config.find("reduction_dim"), *k = config.find("top_k");
+  const Attr* whole = config.find("aggregate_to_topk");
+  if (comparator == nullptr || comparator->elements.size() != 1 || dimension == nullptr ||
+      k == nullptr || whole == nullptr || whole->integer == 0) {
+    in.fail(op, "an approximate top-k that is not aggregated", "use aggregate_to_topk=True");
+  }
+  size_t n = op.operands.size() / 2;  // the rest are initial values
+  std::vector<Instr*> sorted;
+  for (size_t i = 0; i < n; ++i) sorted.push_back(in.operand(op, i));
+  std::vector<Shape> shapes;
+  for (const Instr* o : sorted) shapes.push_back(o->shape);
+  Context& c = in.context();
+  Shape shape = n == 1 ? shapes[0] : c.tuple(shapes);
+  SortAttrs a{.dimensions = c.dims({dimension->integer}), .is_stable = true};
+  Instr* sort = in.add(op, Opcode::kSort, shape, sorted, Attrs(c.attrs(a)));
+  Computation* order = in.computation_of(op, comparator->elements[0].text);
+  sort->called = in.module().computation_array({&order, 1});
+  std::vector<Instr*> heads;
+  for (size_t i = 0; i < n; ++i) {
+    Instr* values = n == 1 ? sort : in.element(op, sort, static_cast<int64_t>(i));
+    DimVector starts(shapes[i].rank(), 0), strides(shapes[i].rank(), 1);
+    DimVector limits(shapes[i].dims().begin(), shapes[i].dims().end());
+    limits[dimension->integer] = std::min(k->integer, limits[dimension->integer]);
+    SliceAttrs head{c.dims(starts), c.dims(limits), c.dims(strides)};
+    heads.push_back(in.add(op, Opcode::kSlice, c.with_dims(shapes[i], limits), {values}, head));
+  }
+  in.define(op, n == 1 ? heads[0] : in.tuple(op, heads));
+}
+
 void custom_call(Importer& in, const Op& op) {
   CustomCallAttrs a;
+  const Attr* config = op.attr("mhlo.backend_config");
+  if (in.text_of(op, "call_target_name") == "ApproxTopK" && config != nullptr) {
+    return approximate_top_k(in, op, *config);
+  }
   a.target = in.context().name(in.text_of(op, "call_target_name"));
   a.has_side_effect = in.integer_or(op, "has_side_effect", 0) != 0;
   a.api_version = api_version(in, op);
@@ -306,7 +343,7 @@ void custom_call(Importer& in, const Op& op) {
   for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(in.operand(op, k));
   Shape shape = set_layouts(in, op, operands, &a);
   Instr* call = in.add(op, Opcode::kCustomCall, shape, operands, Attrs(in.context().attrs(a)));
-  set_backend_config(in, op, call, a);
+  set_backend_config(in, op, call);
   in.annotate(op, call, op.attrs);
   in.define(op, call);
 }
