@@ -20,10 +20,22 @@ struct PartitionRequest {
   CompileOptions options;
 };
 
+// Bytes on each device at the program's interface, and the most it holds at once.
+struct MemoryFigures {
+  int64_t arguments = 0, results = 0;
+  int64_t aliased = 0;  // of results that take over a parameter's buffer
+  int64_t peak = 0;     // report/memory.h
+};
+
+// For each dimension the axes that split it, major to minor, named as in the user's mesh; parts of
+// an axis as "x:(1)2".
+using AxesOfDims = std::vector<std::vector<std::string>>;
+
 // A partitioned program together with the interface of the program that it was made from.
 struct PartitionedProgram {
   Compiled compiled;
   std::vector<Shape> parameters, results;  // global shapes of the leaves, in order
+  PartitionRequest request;                // what was asked
 
   std::string text(Format format, const PrintOptions& options = {}) const;
   // StableHLO with the global arrays of the original as parameters and results.
@@ -32,6 +44,11 @@ struct PartitionedProgram {
   std::string explanations_json() const;  // report/explain.h
   // In HLO's spelling, one for each leaf.
   std::vector<std::string> parameter_shardings() const, result_shardings() const;
+  std::vector<AxesOfDims> parameter_axes() const, result_axes() const;
+  MemoryFigures memory() const;
+  // Runs the original on one virtual device and this on all, on made-up inputs, and compares
+  // (engine/check.h). The verdict for people is appended to `report`.
+  bool check(uint64_t seed, std::string* report) const;
 };
 
 // Throws Error for bad input.

@@ -1,6 +1,7 @@
 // The extension module `gspmd._core`: programs in, per-device programs and reports out. All that is
 // friendlier than strings and lists is Python's, in the package around it.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,6 +21,18 @@ std::string text(const PartitionedProgram& p, const std::string& format, bool me
                 {.metadata = metadata,
                  .shardings = shardings,
                  .replica_groups = gspmd::PrintOptions::ReplicaGroups::kIota});
+}
+
+std::pair<bool, std::string> check(const PartitionedProgram& p, uint64_t seed) {
+  std::string report;
+  bool agrees = p.check(seed, &report);
+  return {agrees, report};
+}
+
+// Arguments, results, aliased, peak.
+std::vector<int64_t> memory(const PartitionedProgram& p) {
+  gspmd::MemoryFigures f = p.memory();
+  return {f.arguments, f.results, f.aliased, f.peak};
 }
 
 PartitionedProgram partition(nb::bytes program, std::string name, int64_t num_partitions,
@@ -58,6 +71,10 @@ NB_MODULE(_core, m) {
            Unlocked())
       .def("stats_json", &PartitionedProgram::stats_json, Unlocked())
       .def("explanations_json", &PartitionedProgram::explanations_json, Unlocked())
+      .def("check", &check, nb::arg("seed"), Unlocked())
+      .def("memory", &memory, Unlocked())
+      .def_prop_ro("input_axes", &PartitionedProgram::parameter_axes)
+      .def_prop_ro("output_axes", &PartitionedProgram::result_axes)
       .def_prop_ro("input_shardings", &PartitionedProgram::parameter_shardings)
       .def_prop_ro("output_shardings", &PartitionedProgram::result_shardings)
       .def_prop_ro(
