@@ -141,6 +141,7 @@ void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planne
   GSPMD_CHECK(complete, "a candidate that its tensors can not express: " + describe(it.instr));
   c->price = compute_price(it, c->factors, c->layouts);
   for (int t = 0; t < it.rule.num_tensors(); ++t) {
+    if (!it.is_result(t) && is_made_anywhere(*it.instr.operand(t))) continue;
     c->price += it.is_result(t) ? reshard_price(planner, c->layouts[t], other(t), it.shape(t))
                                 : reshard_price(planner, other(t), c->layouts[t], it.shape(t));
   }

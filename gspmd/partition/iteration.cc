@@ -39,6 +39,11 @@ Sharding Iteration::layout(int tensor, const FactorAxes& factors, bool* complete
   return likely && *likely == data ? likely : pool.intern(data);
 }
 
+bool is_made_anywhere(const Instr& value) {
+  if (value.opcode == Opcode::kIota) return true;
+  return value.opcode == Opcode::kBroadcast && value.operand(0)->shape.is_scalar();
+}
+
 bool can_split(const Iteration& it, FactorId f, const AxisList& axes, bool handlers) {
   const Factor& factor = it.rule.factor(f);
   if (axes.empty()) return true;

@@ -30,6 +30,10 @@ struct Iteration {
   bool is_result(int tensor) const { return tensor >= rule.num_operands(); }
 };
 
+// A value that every device makes in any layout for nothing: a number spread out, a count. It is
+// made again where it is wanted otherwise, not moved.
+bool is_made_anywhere(const Instr& value);
+
 // Whether the partitioner can compute the operator with these axes on this factor; the fallback for
 // those that it can not is to gather the factor. `handlers` false: only what the rule alone allows.
 bool can_split(const Iteration& it, FactorId f, const AxisList& axes, bool handlers);

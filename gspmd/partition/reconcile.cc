@@ -279,7 +279,12 @@ class Reconciler {
       memo->provenance = s_.module.context().merge(memo->provenance, cause_of(*cause, reason));
       return memo;
     }
-    Instr* c = make(Opcode::kCopy, value->shape, {value}, {}, cause, reason);
+    bool again = is_made_anywhere(*value) && wanted->pending.empty() &&
+                 (s_.options.handlers || value->opcode != Opcode::kIota) &&
+                 wanted->manual == s_.shardings.leaf(*value)->manual;
+    Instr* c = again ? make(value->opcode, value->shape, value->operands, value->attributes, cause,
+                            reason)
+                     : make(Opcode::kCopy, value->shape, {value}, {}, cause, reason);
     s_.shardings.set(*c, wanted);
     return copies_[{value, wanted}] = c;
   }
