@@ -282,9 +282,9 @@ class Reconciler {
     bool again = is_made_anywhere(*value) && wanted->pending.empty() &&
                  (s_.options.handlers || value->opcode != Opcode::kIota) &&
                  wanted->manual == s_.shardings.leaf(*value)->manual;
-    Instr* c = again ? make(value->opcode, value->shape, value->operands, value->attributes, cause,
-                            reason)
-                     : make(Opcode::kCopy, value->shape, {value}, {}, cause, reason);
+    Instr* c =
+        again ? make(value->opcode, value->shape, value->operands, value->attributes, cause, reason)
+              : make(Opcode::kCopy, value->shape, {value}, {}, cause, reason);
     s_.shardings.set(*c, wanted);
     return copies_[{value, wanted}] = c;
   }

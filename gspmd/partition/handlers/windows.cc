@@ -2,6 +2,7 @@
 // convolution.
 #include <vector>
 
+#include "gspmd/partition/handlers/cumulative.h"
 #include "gspmd/partition/window.h"
 
 namespace gspmd {
@@ -77,6 +78,7 @@ Window local_window(LocalOp& op, Window window, absl::Span<const WindowedDim> di
 Instr* localize_reduce_window(LocalOp& op) {
   std::vector<WindowedDim> dims = windowed_dims(op);
   if (dims.empty()) return localize_by_rule(op);
+  if (Instr* scanned = localize_cumulative(op, dims)) return scanned;
   const auto& a = op.instr().attrs<WindowAttrs>();
   Combiner combiner = combiner_of(*op.instr().called[0]);
   int n = op.rule().num_operands() / 2;
