@@ -2,27 +2,61 @@
 
 #include <absl/container/flat_hash_set.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "gspmd/ops/field_value.h"
 #include "gspmd/ops/op_def.h"
 #include "gspmd/pass/canonicalize.h"
 
 namespace gspmd {
 namespace {
 
-// What makes two instructions the same value. Attributes by address: interned and cloned ones share
-// it; those that the emitter makes anew are merged where their few scalar forms agree (see
-// attrs_number).
+// What makes two instructions the same value: operator, shape, operands, called computations, and
+// the content of the attributes, but for the channels of collectives.
+size_t hash_of_attributes(const Instr& i) {
+  if (i.opcode == Opcode::kConstant) {
+    absl::Span<const std::byte> bits = i.attrs<ConstantAttrs>().literal->data;
+    bits = bits.subspan(0, std::min<size_t>(bits.size(), 64));
+    return absl::HashOf(std::string_view(reinterpret_cast<const char*>(bits.data()), bits.size()));
+  }
+  size_t hash = 0;
+  void* attrs = const_cast<void*>(i.attributes.data());
+  for (const Field& f : def(i).fields) {
+    if (f.kind == FieldKind::kDims)
+      hash = absl::HashOf(hash, absl::Span<const int64_t>(*static_cast<Dims*>(f.member(attrs))));
+    if (f.kind == FieldKind::kInt && f.name != "channel_id")
+      hash = absl::HashOf(hash, *static_cast<int64_t*>(f.member(attrs)));
+  }
+  return hash;
+}
+
+bool same_attributes(const Instr& a, const Instr& b) {
+  if (a.attributes.data() == b.attributes.data()) return true;
+  if (a.opcode == Opcode::kConstant) {
+    const Literal &x = *a.attrs<ConstantAttrs>().literal, &y = *b.attrs<ConstantAttrs>().literal;
+    return !x.elided && !y.elided && x.splat == y.splat && x.data.size() == y.data.size() &&
+           std::equal(x.data.begin(), x.data.end(), y.data.begin());
+  }
+  for (const Field& f : def(a).fields) {
+    if (f.name == "channel_id") continue;
+    if (!same_value(f, f.member(const_cast<void*>(a.attributes.data())),
+                    f.member(const_cast<void*>(b.attributes.data()))))
+      return false;
+  }
+  return true;
+}
+
 struct ValueHash {
   size_t operator()(const Instr* i) const {
-    return absl::HashOf(i->opcode, i->shape, i->attributes.data(),
-                        absl::Span<Instr* const>(i->operands));
+    return absl::HashOf(i->opcode, i->shape, absl::Span<Instr* const>(i->operands),
+                        hash_of_attributes(*i));
   }
 };
 struct SameValue {
   bool operator()(const Instr* a, const Instr* b) const {
-    return a->opcode == b->opcode && a->shape == b->shape &&
-           a->attributes.data() == b->attributes.data() && a->operands == b->operands;
+    return a->opcode == b->opcode && a->shape == b->shape && a->operands == b->operands &&
+           a->called == b->called && same_attributes(*a, *b);
   }
 };
 
@@ -49,11 +83,13 @@ class CleanUp {
   }
 
  private:
-  // Only what the emitter makes over and over: the rest is the user's program.
   static bool is_pure(const Instr& i) {
-    return i.called.empty() && i.opcode != Opcode::kParameter && i.opcode != Opcode::kRng &&
-           !def(i).traits.side_effect && i.opcode != Opcode::kCustomCall &&
-           !def(i).traits.collective && i.extras == nullptr && i.opcode != Opcode::kConstant;
+    const OpTraits& t = def(i).traits;
+    bool calls = !i.called.empty() && (t.structural || i.opcode == Opcode::kFusion);
+    bool literal = i.opcode != Opcode::kConstant || i.shape.is_array();
+    return !calls && literal && !t.side_effect && i.extras == nullptr &&
+           i.opcode != Opcode::kParameter && i.opcode != Opcode::kRng &&
+           i.opcode != Opcode::kCustomCall;
   }
 
   // An operand that the instruction leaves as it is, or null.
