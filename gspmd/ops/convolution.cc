@@ -122,7 +122,7 @@ void add_taps(RuleBuilder* r, const WindowDim& w, int64_t in, int64_t kernel, in
   FactorId taps = r->add({.kind = FactorKind::kReduce,
                           .combiner = Combiner::kSum,
                           .size = w.size,
-                          .window = w,
+                          .window = r->keep(w),
                           .needs_handler = true});
   r->place(taps, 0, in);
   r->place(taps, 1, kernel);

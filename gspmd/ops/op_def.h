@@ -1,6 +1,6 @@
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <absl/container/inlined_vector.h>
 #include <absl/types/span.h>
 
@@ -79,6 +79,7 @@ void* make_attrs(AttrsKind kind, Arena& arena);
 class RuleCache {
  public:
   const Rule& get(const Instr& instr);  // operator must not be structural
+  void reserve(uint32_t num_ids) { by_id_.resize(std::max<size_t>(by_id_.size(), num_ids)); }
 
  private:
   struct Key {
@@ -93,11 +94,25 @@ class RuleCache {
       return H::combine(std::move(h), k.opcode, k.attrs, k.shapes, k.called);
     }
   };
+  struct Entry {
+    Key key;
+    const Rule* rule;
+  };
+  struct EntryHash {
+    using is_transparent = void;
+    size_t operator()(const Key& k) const { return absl::HashOf(k); }
+    size_t operator()(const Entry* e) const { return absl::HashOf(e->key); }
+  };
+  struct EntryEqual {
+    using is_transparent = void;
+    bool operator()(const Entry* a, const Key& b) const { return a->key == b; }
+    bool operator()(const Entry* a, const Entry* b) const { return a->key == b->key; }
+  };
   const Rule* find_or_make(const Instr& instr);
 
   Arena arena_;
   std::vector<Shape> shapes_;  // of the key that is looked up
-  absl::flat_hash_map<Key, const Rule*> rules_;
+  absl::flat_hash_set<const Entry*, EntryHash, EntryEqual> rules_;
   std::vector<std::pair<const Instr*, const Rule*>> by_id_;  // passes ask for the same ones often
 };
 

@@ -122,7 +122,7 @@ void RuleBuilder::place(FactorId f, int tensor, int64_t d) {
   entries_.push_back({tensor_begin_[tensor] + static_cast<uint32_t>(d), f});
 }
 
-FactorId RuleBuilder::add_on(Factor factor, absl::Span<const int64_t> operand_dims,
+FactorId RuleBuilder::add_on(const Factor& factor, absl::Span<const int64_t> operand_dims,
                              int64_t result_dim) {
   absl::InlinedVector<std::pair<int, int64_t>, 6> places;
   int results = static_cast<int>(tensors_.size()) - num_operands_;
@@ -136,15 +136,14 @@ FactorId RuleBuilder::add_on(Factor factor, absl::Span<const int64_t> operand_di
   for (auto [t, d] : places) check_place(t, d);
   bool by_result = factor.kind == FactorKind::kWindow || factor.kind == FactorKind::kIndexed;
   auto [tensor, dim] = by_result ? places.back() : places.front();
-  factor.size = tensors_[tensor].dim(static_cast<int>(dim));
   FactorId f = add(factor);
+  int64_t size = factors_.back().size = tensors_[tensor].dim(static_cast<int>(dim));
   // Sides of windows differ, and bounds of dynamic dimensions may.
   bool may_differ = by_result;
   for (auto [t, d] : places) may_differ = may_differ || tensors_[t].is_dynamic();
   for (auto [t, d] : places) {
     entries_.push_back({tensor_begin_[t] + static_cast<uint32_t>(d), f});
-    GSPMD_CHECK(may_differ || tensors_[t].dim(static_cast<int>(d)) == factor.size,
-                describe(instr_));
+    GSPMD_CHECK(may_differ || tensors_[t].dim(static_cast<int>(d)) == size, describe(instr_));
   }
   return f;
 }
@@ -157,7 +156,7 @@ FactorId RuleBuilder::reduce(absl::Span<const int64_t> operand_dims, Combiner co
 }
 FactorId RuleBuilder::window(absl::Span<const int64_t> operand_dims, int64_t result_dim,
                              const WindowDim& w) {
-  return add_on({.kind = FactorKind::kWindow, .window = w}, operand_dims, result_dim);
+  return add_on({.kind = FactorKind::kWindow, .window = keep(w)}, operand_dims, result_dim);
 }
 FactorId RuleBuilder::indexed(absl::Span<const int64_t> operand_dims, int64_t result_dim) {
   return add_on({.kind = FactorKind::kIndexed}, operand_dims, result_dim);

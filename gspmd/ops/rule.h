@@ -34,7 +34,7 @@ struct Factor {
       1;  // elements along it. kWindow, kIndexed: of the result side (0 = differs, see dims)
   // kWindow: result index i reads operand positions i*stride - pad_low + k*window_dilation, k <
   // window.size, in the operand dilated by base_dilation.
-  WindowDim window = {};
+  const WindowDim* window = nullptr;
   // kWindow of select-and-scatter: its operand 1 (the source) holds the positions i, and operand 0
   // and the results are what the windows cover. Otherwise results hold the positions and operands
   // are covered.
@@ -114,6 +114,7 @@ class RuleBuilder {
   // General form: a new factor of a size, then placed anywhere; several on one dimension go major
   // to minor in call order.
   FactorId add(const Factor& factor);
+  const WindowDim* keep(const WindowDim& w) { return arena_.make<WindowDim>(w); }
   void place(FactorId f, int tensor, int64_t d);  // tensor: operands, then results
   void set_propagates(FactorId f, bool propagates) { factors_[f].propagates = propagates; }
   void set_needs_handler(FactorId f) { factors_[f].needs_handler = true; }
@@ -127,7 +128,7 @@ class RuleBuilder {
 
  private:
   void check_place(int tensor, int64_t d) const;
-  FactorId add_on(Factor factor, absl::Span<const int64_t> operand_dims, int64_t result_dim);
+  FactorId add_on(const Factor& factor, absl::Span<const int64_t> operand_dims, int64_t result_dim);
   struct Entry {
     uint32_t tensor_dim;
     FactorId factor;

@@ -18,12 +18,12 @@ const Rule* RuleCache::find_or_make(const Instr& instr) {
   for (const Instr* o : instr.operands) shapes_.push_back(o->shape);
   Key key{instr.opcode, instr.attributes.data(), shapes_, instr.called};
   auto at = rules_.find(key);
-  if (at != rules_.end()) return at->second;
+  if (at != rules_.end()) return (*at)->rule;
   GSPMD_CHECK(def(instr).rule != nullptr, describe(instr));
   const Rule* rule = def(instr).rule(instr, arena_);
   key.shapes = arena_.copy(key.shapes);
   key.called = arena_.copy(key.called);
-  rules_.emplace(key, rule);
+  rules_.insert(arena_.make<Entry>(key, rule));
   return rule;
 }
 

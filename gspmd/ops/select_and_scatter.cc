@@ -45,7 +45,7 @@ const Rule* rule(const Instr& instr, Arena& arena) {
     }
     FactorId f = r.add({.kind = FactorKind::kWindow,
                         .size = instr.operand(1)->shape.dim(d),
-                        .window = window[d],
+                        .window = r.keep(window[d]),
                         .scatters = true});
     r.place(f, 0, d);
     r.place(f, 1, d);

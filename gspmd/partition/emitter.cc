@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "gspmd/base/check.h"
+#include "gspmd/partition/localize.h"
 
 namespace gspmd {
 
@@ -34,6 +35,13 @@ Instr* Emitter::add(Opcode opcode, Shape shape, absl::Span<Instr* const> operand
   i->metadata = metadata_;
   i->provenance = provenance_;
   return i;
+}
+
+Shape Emitter::local_shape(Shape shape, absl::Span<const Sharding> leaves) {
+  if (!shape.is_array()) return gspmd::local_shape(context_, shape, leaves);
+  Shape& memo = local_shapes_[{shape, leaves[0]}];
+  if (!memo) memo = gspmd::local_shape(context_, shape, leaves);
+  return memo;
 }
 
 Instr* Emitter::integer(ElementType type, int64_t value) {

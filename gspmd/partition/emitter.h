@@ -126,6 +126,9 @@ class Emitter {
   Instr* collective_permute(Instr* x, const Mesh& mesh, const DevicePermutation& permutation);
   Instr* collective_permute(Instr* x, std::vector<std::pair<int64_t, int64_t>> pairs);
 
+  // `shape` with every leaf cut to its local block.
+  Shape local_shape(Shape shape, absl::Span<const Sharding> leaves);
+
   ReducerPool& reducers() { return reducers_; }
 
  private:
@@ -148,6 +151,7 @@ class Emitter {
   absl::flat_hash_map<std::pair<AxisList, std::pair<const Mesh*, ElementType>>, Instr*>
       coordinates_;
   absl::flat_hash_map<std::pair<AxisList, const Mesh*>, const DeviceGroups*> groups_;
+  absl::flat_hash_map<std::pair<Shape, Sharding>, Shape> local_shapes_;  // of arrays
 };
 
 }  // namespace gspmd

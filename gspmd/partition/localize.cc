@@ -60,8 +60,8 @@ class ComputationLocalizer {
 
   Instr* clone(const Instr& i) {
     absl::InlinedVector<Instr*, 4> operands = local_operands(i);
-    Instr* made = e_.add(i.opcode, local_shape(e_.context(), i.shape, s_.shardings.of(i)), operands,
-                         i.attributes);
+    Instr* made =
+        e_.add(i.opcode, e_.local_shape(i.shape, s_.shardings.of(i)), operands, i.attributes);
     made->called = e_.module().computation_array(i.called);
     for (Computation*& c : made->called) c = callees_.at(c);
     made->extras = i.extras;

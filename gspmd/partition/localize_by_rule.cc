@@ -76,9 +76,7 @@ DimVector LocalOp::local_result_dims(int r) const {
   return results[r].local_dims(it.shape(it.rule.num_operands() + r).dims());
 }
 
-Shape LocalOp::local_result_shape() const {
-  return local_shape(e.context(), it.instr.shape, results);
-}
+Shape LocalOp::local_result_shape() const { return e.local_shape(it.instr.shape, results); }
 
 Instr* LocalOp::masked(int operand, int d, Instr* value, Instr* fill) const {
   if (!is_uneven(operand, d)) return value;

@@ -37,7 +37,7 @@ std::vector<WindowedDim> windowed_dims(const LocalOp& op) {
     w.result_dim = op.rule().dim_of(result, static_cast<FactorId>(f));
     w.split = SplitDim{w.operand_dim, op.it.mesh, op.factors[f]};
     w.plan = plan_window(op.it.shape(0).dim(w.operand_dim), op.it.shape(result).dim(w.result_dim),
-                         op.it.mesh->product(op.factors[f]), factor.window);
+                         op.it.mesh->product(op.factors[f]), *factor.window);
     dims.push_back(w);
   }
   return dims;

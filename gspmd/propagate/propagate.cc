@@ -79,6 +79,7 @@ class Completion {
  private:
   void list_operators() {
     operators_.reserve(m_.num_ids());
+    rules_.reserve(m_.num_ids());
     for (const auto& c : m_.computations()) {
       for (const Instr* i : c->instrs()) {
         if (!has_rule(*i)) continue;
@@ -325,22 +326,35 @@ class Completion {
     return {via, p.from < via->num_operands() ? via->operand(p.from) : via};
   }
 
+  ShardingData sharding_of(const PropagatedValue& v) {
+    ShardingData data;
+    data.mesh = v.mesh != nullptr ? v.mesh : &mesh_;
+    data.replicated = v.replicated;
+    data.manual = v.manual;
+    data.pending = v.pending;
+    data.combiner = v.combiner;
+    absl::Span<AxisList> dims = t_.dims_of(v);
+    data.dims.assign(dims.begin(), dims.end());
+    return data;
+  }
+
   Propagation finish() {
     Propagation out;
     ShardingPool& pool = m_.context().shardings();
     std::vector<Sharding> sharding(t_.values.size());
+    std::vector<Sharding> whole;  // by rank: many are that
     for (size_t k = 0; k < sharding.size(); ++k) {
       const PropagatedValue& v = t_.values[k];
-      ShardingData data;
-      data.mesh = v.mesh != nullptr ? v.mesh : &mesh_;
-      data.replicated = v.replicated;
-      data.manual = v.manual;
-      data.pending = v.pending;
-      data.combiner = v.combiner;
-      absl::Span<AxisList> dims = t_.dims_of(v);
-      data.dims.assign(dims.begin(), dims.end());
-      sharding[k] = pool.intern(data);
+      if (v.split || v.mesh != nullptr || !v.used.empty()) {
+        sharding[k] = pool.intern(sharding_of(v));
+        continue;
+      }
+      size_t rank = t_.dims_of(v).size();
+      while (whole.size() <= rank)
+        whole.push_back(pool.replicated(&mesh_, static_cast<int>(whole.size())));
+      sharding[k] = whole[rank];
     }
+    out.shardings.reserve(m_.num_ids());
     std::vector<Sharding> leaves;
     for (const auto& c : m_.computations()) {
       for (const Instr* i : c->instrs()) {

@@ -21,6 +21,7 @@ class ShardingTable {
     if (i.id >= leaves_.size()) leaves_.resize(i.id + 1 + leaves_.size() / 2);
     leaves_[i.id] = arena_->copy(leaves);
   }
+  void reserve(uint32_t num_ids) { leaves_.resize(std::max<size_t>(leaves_.size(), num_ids)); }
   void set(const Instr& i, Sharding s) { set(i, absl::MakeConstSpan(&s, 1)); }
 
  private:

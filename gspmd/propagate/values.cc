@@ -245,6 +245,7 @@ class Builder {
 
   void make_values() {
     t_.value_of.resize(leaves_.size());
+    t_.values.reserve(leaves_.size());
     for (uint32_t k = 0; k < leaves_.size(); ++k) {
       uint32_t root = find(k);
       if (root != k) {

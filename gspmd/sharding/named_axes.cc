@@ -15,6 +15,7 @@ namespace {
 
 // Names are looked up one by one; real meshes have about ten.
 constexpr size_t kMaxNamedAxes = 1024;
+constexpr size_t kFewAxes = 16;
 
 const std::pair<std::string, int64_t>* find_axis(const NamedMesh& mesh, std::string_view name) {
   for (const auto& axis : mesh.axes) {
@@ -70,16 +71,19 @@ std::optional<AxisFault> pair_fault(size_t index, const NamedAxis& axis, const N
                    "the minor part's pre is a multiple of the major part's pre*size"};
 }
 
-}  // namespace
+std::optional<AxisFault> fault_among_few(absl::Span<const NamedAxis* const> all,
+                                         const NamedMesh* mesh) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (auto fault = part_fault(i, *all[i], mesh)) return fault;
+    for (size_t k = 0; k < i; ++k) {
+      if (auto fault = pair_fault(i, *all[i], *all[k])) return fault;
+    }
+  }
+  return std::nullopt;
+}
 
-std::optional<AxisFault> find_axis_fault(const ShardingSpelling& s, const NamedMesh* mesh) {
-  std::vector<const NamedAxis*> all;
-  for (const NamedDim& dim : s.dims) {
-    for (const NamedAxis& axis : dim.axes) all.push_back(&axis);
-  }
-  for (const auto* axes : {&s.replicated_axes, &s.unreduced_axes, &s.manual_axes}) {
-    for (const NamedAxis& axis : *axes) all.push_back(&axis);
-  }
+std::optional<AxisFault> fault_among_many(absl::Span<const NamedAxis* const> all,
+                                          const NamedMesh* mesh) {
   absl::flat_hash_map<std::string_view, std::vector<const NamedAxis*>>
       parts;  // of each axis, so far
   for (size_t i = 0; i < all.size(); ++i) {
@@ -91,6 +95,19 @@ std::optional<AxisFault> find_axis_fault(const ShardingSpelling& s, const NamedM
     earlier.push_back(all[i]);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<AxisFault> find_axis_fault(const ShardingSpelling& s, const NamedMesh* mesh) {
+  absl::InlinedVector<const NamedAxis*, kFewAxes> all;
+  for (const NamedDim& dim : s.dims) {
+    for (const NamedAxis& axis : dim.axes) all.push_back(&axis);
+  }
+  for (const auto* axes : {&s.replicated_axes, &s.unreduced_axes, &s.manual_axes}) {
+    for (const NamedAxis& axis : *axes) all.push_back(&axis);
+  }
+  return all.size() <= kFewAxes ? fault_among_few(all, mesh) : fault_among_many(all, mesh);
 }
 
 void check_axes(const SpellingReader& reader, const ShardingSpelling& s, const NamedMesh* mesh,

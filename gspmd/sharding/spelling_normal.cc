@@ -95,10 +95,13 @@ void use_short_form(ShardingSpelling* s) {
 
 void normalize(NamedMesh* mesh) {
   std::vector<int64_t> sizes;
-  absl::flat_hash_set<std::string> names;
-  for (const auto& [name, size] : mesh->axes) {
+  for (size_t k = 0; k < mesh->axes.size(); ++k) {
+    const auto& [name, size] = mesh->axes[k];
     sizes.push_back(size);
-    if (!names.insert(name).second) throw Error(fmt::format("two axes are called \"{}\"", name));
+    for (size_t earlier = 0; earlier < k; ++earlier) {
+      if (mesh->axes[earlier].first == name)
+        throw Error(fmt::format("two axes are called \"{}\"", name));
+    }
   }
   const int64_t devices = positive_product(sizes, "a mesh");
   if (mesh->maximal_device && *mesh->maximal_device < 0) {

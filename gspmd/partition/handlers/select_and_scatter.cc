@@ -23,7 +23,7 @@ struct ScatteredDim {
 
 // Needs the block to be a whole number of strides, so that every shard's windows lie alike.
 std::optional<ScatteredDim> plan(const Iteration& it, FactorId f, const AxisList& axes) {
-  const WindowDim& w = it.rule.factor(f).window;
+  const WindowDim& w = *it.rule.factor(f).window;
   ScatteredDim s;
   s.dim = it.rule.dim_of(0, f);
   int64_t n = it.mesh->product(axes), size = it.shape(0).dim(s.dim),

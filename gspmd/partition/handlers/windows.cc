@@ -108,7 +108,7 @@ std::optional<bool> splits_reduce_window(const Iteration& it, FactorId f, const 
   if (combiner_of(*it.instr.called[0]) != Combiner::kNone) return true;
   int d = it.rule.dim_of(0, f), n = static_cast<int>(it.mesh->product(axes));
   int64_t in = it.shape(0).dim(d), out = it.shape(it.rule.num_operands()).dim(d);
-  WindowPlan p = plan_window(in, out, n, factor.window);
+  WindowPlan p = plan_window(in, out, n, *factor.window);
   bool outside = p.need.beta < 0 || p.need.first(n - 1) + p.need.length > in ||
                  p.local.pad_low != 0 || p.local.pad_high != 0;
   return !outside && p.block * n == out;
@@ -137,11 +137,11 @@ std::vector<TapDim> tap_dims(const LocalOp& op) {
     t.spatial = static_cast<size_t>(a.dims.kernel_spatial.index_of(t.kernel_dim));
     WindowDim seen;
     seen.size = op.instr().shape.dim(static_cast<int>(a.dims.output_spatial[t.spatial]));
-    seen.stride = factor.window.window_dilation;
-    seen.window_dilation = factor.window.stride;
-    seen.base_dilation = factor.window.base_dilation;
-    seen.pad_low = factor.window.pad_low;
-    t.plan = plan_window(op.it.shape(0).dim(t.image_dim), factor.window.size,
+    seen.stride = factor.window->window_dilation;
+    seen.window_dilation = factor.window->stride;
+    seen.base_dilation = factor.window->base_dilation;
+    seen.pad_low = factor.window->pad_low;
+    t.plan = plan_window(op.it.shape(0).dim(t.image_dim), factor.window->size,
                          op.it.mesh->product(op.factors[f]), seen);
     t.image = SplitDim{t.image_dim, op.it.mesh, op.factors[f]};
     t.kernel = SplitDim{t.kernel_dim, op.it.mesh, op.factors[f]};

@@ -76,7 +76,7 @@ TEST_F(Rules, Windows) {
             "ab,ab,->ab | b: window(scatters)");
   const Rule& r = b.rule_of(*b.make(Opcode::kReduceWindow, {"f32[8,6]", "f32[]"}, halves, {add}));
   EXPECT_EQ(r.factor(1).size, 3);  // of the result
-  EXPECT_EQ(r.factor(1).window.stride, 2);
+  EXPECT_EQ(r.factor(1).window->stride, 2);
 }
 
 TEST_F(Rules, Order) {

@@ -65,17 +65,17 @@ TEST_F(MovementRules, WindowsOfSlicesAndPads) {
   Attrs slice = b.attrs(SliceAttrs{b.dims({1}), b.dims({6}), b.dims({2})});
   const Factor& s = b.rule_of(*b.make(Opcode::kSlice, {"f32[6]"}, slice)).factor(0);
   EXPECT_EQ(s.size, 3);
-  EXPECT_EQ(s.window.stride, 2);
-  EXPECT_EQ(s.window.pad_low, -1);
+  EXPECT_EQ(s.window->stride, 2);
+  EXPECT_EQ(s.window->pad_low, -1);
   // A stride that reaches no second element says nothing.
   Attrs one = b.attrs(SliceAttrs{b.dims({1}), b.dims({6}), b.dims({int64_t{1} << 62})});
-  EXPECT_EQ(b.rule_of(*b.make(Opcode::kSlice, {"f32[6]"}, one)).factor(0).window.stride, 1);
+  EXPECT_EQ(b.rule_of(*b.make(Opcode::kSlice, {"f32[6]"}, one)).factor(0).window->stride, 1);
   Attrs pad = b.attrs(PadAttrs{b.dims({2}), b.dims({-1}), b.dims({1})});
   const Factor& p = b.rule_of(*b.make(Opcode::kPad, {"f32[6]", "f32[]"}, pad)).factor(0);
   EXPECT_EQ(p.size, 12);
-  EXPECT_EQ(p.window.base_dilation, 2);
-  EXPECT_EQ(p.window.pad_low, 2);
-  EXPECT_EQ(p.window.pad_high, -1);
+  EXPECT_EQ(p.window->base_dilation, 2);
+  EXPECT_EQ(p.window->pad_low, 2);
+  EXPECT_EQ(p.window->pad_high, -1);
 }
 
 TEST_F(MovementRules, Reshape) {
