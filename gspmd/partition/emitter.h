@@ -16,11 +16,13 @@
 
 namespace gspmd {
 
-// The scalar reducers `combiner(a, b)` of one module, made when first needed.
+// The scalar reducers `combiner(a, b)` of one module, made when first needed, and other
+// computations that were made for their callers and stand before them.
 class ReducerPool {
  public:
   explicit ReducerPool(Module* module) : module_(*module) {}
   Computation* get(Combiner combiner, ElementType type);
+  void add(Computation* callee) { all_.push_back(callee); }
   const std::vector<Computation*>& all() const { return all_; }  // in the order of making
 
  private:

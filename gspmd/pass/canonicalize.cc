@@ -6,7 +6,9 @@
 
 #include <vector>
 
+#include "gspmd/ops/custom_call.h"
 #include "gspmd/ops/op_def.h"
+#include "gspmd/partition/manual.h"
 
 namespace gspmd {
 namespace {
@@ -172,6 +174,29 @@ bool must_stay(const Instr& i) {
 }
 
 }  // namespace
+
+void drop_annotations_of_reducers(Module* module) {
+  std::vector<Computation*> partitioned = partitioned_computations(*module);
+  absl::flat_hash_set<const Computation*> split(partitioned.begin(), partitioned.end());
+  for (const auto& c : module->computations()) {
+    if (split.contains(c.get())) continue;
+    Replacements to;
+    std::vector<Instr*> kept;
+    for (Instr* i : c->instrs()) {
+      for (Instr*& o : i->operands) o = to.current(o);
+      bool drop = i->opcode == Opcode::kCustomCall && i->num_operands() == 1 &&
+                  is_annotation_target(i->attrs<CustomCallAttrs>().target);
+      if (drop) {
+        to.set(*i, i->operand(0));
+      } else {
+        kept.push_back(i);
+      }
+    }
+    if (kept.size() == c->instrs().size()) continue;
+    c->set_root(to.current(c->root()));
+    c->set_instrs(std::move(kept));
+  }
+}
 
 void inline_calls(Module* module, int64_t max_instrs) { Inliner(*module, max_instrs).run(); }
 

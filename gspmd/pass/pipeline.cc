@@ -54,7 +54,8 @@ class Pipeline {
     Compiled out;
     out.instructions_before = module_->num_instrs();
     Timer timer;
-    lower_sdy_manual(module_.get());       // while calls still show which computations are manual
+    lower_sdy_manual(module_.get());  // while calls still show which computations are manual
+    drop_annotations_of_reducers(module_.get());
     inline_calls(module_.get());           // each call site is partitioned for its own shardings
     separate_root(module_.get());          // results are laid out apart from a loop that makes them
     make_batches_explicit(module_.get());  // before completion, which follows them

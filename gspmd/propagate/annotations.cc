@@ -82,6 +82,7 @@ std::vector<Annotation> annotations_of(const Instr& i, MeshRefinement& refinemen
   for_each_leaf(i.shape, [&](Shape leaf, int) { leaves.push_back(leaf); });
   std::vector<Annotation> out;
   bool tuple = s->kind == ShardingSpelling::Kind::kTuple;
+  if (leaves.empty()) return {};  // a call without results may say where it runs
   if (tuple && s->elements.size() != leaves.size()) {
     throw Error(describe(i) + ": the sharding has " + std::to_string(s->elements.size()) +
                     " elements for " + std::to_string(leaves.size()) + " arrays",

@@ -274,8 +274,12 @@ void MeshRefinement::finish() {
 Annotation MeshRefinement::resolve(const ShardingSpelling& spelling, int rank) {
   GSPMD_CHECK(impl_->finished, "resolve() before finish()");
   GSPMD_CHECK(spelling.kind != Kind::kTuple, "resolve() of a tuple: take its elements");
-  Annotation out =
-      asks_for_a_mesh(spelling) ? resolve_split(spelling, rank) : resolve_whole(spelling, rank);
+  const auto maximal = spelling.kind == Kind::kNamed
+                           ? mesh_of(spelling, impl_->named_meshes).maximal_device
+                           : std::nullopt;
+  Annotation out = asks_for_a_mesh(spelling) && !maximal ? resolve_split(spelling, rank)
+                                                         : resolve_whole(spelling, rank);
+  if (maximal) out.maximal_device = *maximal;
   out.group = spelling.group;
   out.group_id = spelling.group_id;
   if (out.maximal_device >= impl_->num_devices) {
@@ -299,10 +303,6 @@ Annotation MeshRefinement::resolve_split(const ShardingSpelling& spelling, int r
   data.mesh = family.mesh;
   describe(spelling, family, entry.demand, &entry.annotation, &data);
   entry.annotation.sharding = pool_->intern(data);
-  if (spelling.kind == Kind::kNamed) {
-    const auto maximal = mesh_of(spelling, impl_->named_meshes).maximal_device;
-    entry.annotation.maximal_device = maximal.value_or(-1);
-  }
   entry.resolved = true;
   return entry.annotation;
 }
@@ -321,7 +321,6 @@ Annotation MeshRefinement::resolve_whole(const ShardingSpelling& s, int rank) {
     data.combiner = s.unreduced_combiner;
   }
   if (s.kind == Kind::kMaximal) out.maximal_device = s.device;
-  if (s.kind == Kind::kNamed && s.mesh.maximal_device) out.maximal_device = *s.mesh.maximal_device;
   if (s.kind == Kind::kUnknown) {
     out.unknown = true;
     out.open_dims = rank >= 64 ? ~uint64_t{0} : (uint64_t{1} << rank) - 1;

@@ -31,7 +31,91 @@ std::string_view local_constraints(const LocalOp& op, std::string_view text) {
   return op.e.context().name(out);
 }
 
+// A branch: a computation of the operands' tuple.
+Computation* branch(LocalOp& op, std::string_view name, Shape state) {
+  Context& context = op.e.context();
+  Computation* c = op.e.module().add_computation(name);
+  op.e.module().add(c, Opcode::kParameter, state, {}, context.attrs(ParameterAttrs{0}), "state");
+  op.e.reducers().add(c);
+  return c;
+}
+
+Computation* calling_branch(LocalOp& op, Shape state) {
+  Computation* c = branch(op, "on_one_device", state);
+  Emitter e(&op.e.module(), c, &op.e.reducers());
+  std::vector<Instr*> operands;
+  for (int64_t k = 0; k < static_cast<int64_t>(op.operands.size()); ++k) {
+    Shape s = op.operands[k]->shape;
+    operands.push_back(e.add(Opcode::kGetTupleElement, s, {c->params()[0]}, IndexAttrs{k}));
+  }
+  const Instr& source = op.instr();
+  Instr* call = e.add(source.opcode, source.shape, operands, source.attributes);
+  call->extras = source.extras;
+  call->metadata = source.metadata;
+  c->set_root(call);
+  return c;
+}
+
+Instr* zeros(Emitter& e, Shape s) {
+  if (!s.is_tuple()) return e.broadcast(e.zero(s.type()), s.dims());
+  std::vector<Instr*> parts;
+  for (Shape element : s.elements()) parts.push_back(zeros(e, element));
+  return e.add(Opcode::kTuple, s, parts);
+}
+
+Computation* idle_branch(LocalOp& op, Shape state) {
+  Computation* c = branch(op, "on_the_others", state);
+  Emitter e(&op.e.module(), c, &op.e.reducers());
+  c->set_root(zeros(e, op.instr().shape));
+  return c;
+}
+
+Instr* shared(LocalOp& op, Instr* x) {
+  Emitter& e = op.e;
+  if (x->shape.is_tuple()) {
+    std::vector<Instr*> parts;
+    for (int k = 0; k < static_cast<int>(x->shape.elements().size()); ++k) {
+      Instr* part = e.add(Opcode::kGetTupleElement, x->shape.element(k), {x}, IndexAttrs{k});
+      parts.push_back(shared(op, part));
+    }
+    return e.add(Opcode::kTuple, x->shape, parts);
+  }
+  AxisList all;
+  op.it.mesh->all_axes().for_each([&](AxisId a) { all.push_back(a); });
+  bool predicate = x->shape.type() == ElementType::kPred;
+  return e.all_reduce(x, *op.it.mesh, all, predicate ? Combiner::kOr : Combiner::kSum);
+}
+
+// What has an effect happens once: device 0 makes the call, the others hold zeros, and the sum of
+// all is the result everywhere.
+Instr* call_once(LocalOp& op) {
+  Emitter& e = op.e;
+  Emitter::Because because(e, Reason::kBroadcastFromOne);
+  std::vector<Shape> shapes;
+  for (const Instr* o : op.operands) shapes.push_back(o->shape);
+  Shape state = e.context().tuple(shapes);
+  Instr* id = e.add(Opcode::kPartitionId, e.context().scalar(ElementType::kU32), {});
+  Instr* mine = e.compare(Direction::kEq, id, e.integer(ElementType::kU32, 0));
+  Instr* operands = e.add(Opcode::kTuple, state, op.operands);
+  Instr* made = e.add(Opcode::kConditional, op.instr().shape, {mine, operands, operands});
+  Computation* branches[] = {calling_branch(op, state), idle_branch(op, state)};
+  made->called = e.module().computation_array(branches);
+  return shared(op, made);
+}
+
+// Results that are not arrays (tokens) can not be handed to other devices.
+bool only_arrays(Shape s) {
+  bool all = true;
+  for_each_leaf(s, [&](Shape leaf, int) { all &= leaf.is_array(); });
+  return all;
+}
+
 Instr* localize_custom_call(LocalOp& op) {
+  const auto& attrs = op.instr().attrs<CustomCallAttrs>();
+  bool opaque = !has_custom_rule(op.instr()) && !is_annotation_target(attrs.target);
+  if (attrs.has_side_effect && opaque && op.it.manual.empty() && only_arrays(op.instr().shape)) {
+    return call_once(op);
+  }
   Instr* r = localize_by_rule(op);
   CustomCallAttrs a = op.instr().attrs<CustomCallAttrs>();
   if (a.operand_layout_constraints.empty()) return r;
