@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gspmd/formats/mlir/reader.h"
 #include "gspmd/formats/stablehlo/export.h"
 #include "gspmd/formats/stablehlo/import.h"
 #include "gspmd/ops/op_def.h"
@@ -29,8 +30,8 @@ Format format_of(std::string_view content, std::string_view path) {
   size_t begin = content.find_first_not_of(" \t\r\n");
   std::string_view text = begin == std::string_view::npos ? "" : content.substr(begin);
   if (text.starts_with("HloModule")) return Format::kHloText;
-  for (std::string_view start :
-       {"module ", "module@", "module{", "#", "func.func", "sdy.mesh", "MLïR"}) {
+  if (mlir::is_bytecode(content)) return Format::kStableHlo;
+  for (std::string_view start : {"module ", "module@", "module{", "#", "func.func", "sdy.mesh"}) {
     if (text.starts_with(start)) return Format::kStableHlo;
   }
   bool binary = content.substr(0, 512).find_first_of(std::string_view("\0\1\2\3\4\5\6\7\b", 9)) !=

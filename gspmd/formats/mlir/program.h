@@ -81,4 +81,7 @@ struct Program {
   std::shared_ptr<const SourceText> source;
 };
 
+// Whether an array has more elements than can be counted with.
+bool too_large(absl::Span<const int64_t> dims);
+
 }  // namespace gspmd::mlir

@@ -207,6 +207,11 @@ Op TextReader::operation() {
   }
   define_results(&op, names);
   maybe_location(&op);
+  for (Region& r : op.regions) {  // `applies stablehlo.add` stands where the reduction does
+    for (Op& inner : r.ops) {
+      if (inner.place == op.place) inner.location = op.location;
+    }
+  }
   return op;
 }
 

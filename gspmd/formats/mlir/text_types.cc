@@ -75,6 +75,7 @@ Shape TextReader::tensor_type() {
     cursor_.fail(at, "tensors of dynamic size are not supported",
                  "export the program for static shapes");
   }
+  if (too_large(dims)) cursor_.fail(at, "a tensor of too many elements");
   return context_.array(type, dims);
 }
 

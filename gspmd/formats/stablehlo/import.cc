@@ -17,7 +17,9 @@ std::unique_ptr<Module> import_stablehlo(std::shared_ptr<Context> context,
 
 std::unique_ptr<Module> parse_stablehlo(std::shared_ptr<Context> context, std::string text,
                                         std::string file_name) {
-  mlir::Program program = mlir::read_text(*context, std::move(text), std::move(file_name));
+  mlir::Program program = mlir::is_bytecode(text)
+                              ? mlir::read_bytecode(*context, text, file_name)
+                              : mlir::read_text(*context, std::move(text), std::move(file_name));
   return import_stablehlo(std::move(context), program);
 }
 
@@ -68,6 +70,10 @@ void Importer::fail(const mlir::Op& op, std::string message, std::string hint) c
     place.column = static_cast<int64_t>(at - begin) + 1;
   }
   e.at(place, text.substr(begin, std::min(text.find('\n', at), text.size()) - begin));
+  if (op.location >= 0) {
+    const mlir::Location& l = program_.locations[static_cast<size_t>(op.location)];
+    if (!l.file.empty()) e.in_model(fmt::format("{}:{}", l.file, l.line));
+  }
   throw e;
 }
 
@@ -326,6 +332,14 @@ void Importer::translate(const mlir::Op& op) {
          "programs consist of func, stablehlo, chlo and sdy operations");
   }
   generic(op, *d);
+}
+
+bool Importer::can_translate(std::string_view name) const {
+  size_t dot = name.find('.');
+  std::string_view dialect = name.substr(0, dot);
+  name.remove_prefix(std::min(dot + 1, name.size()));
+  return (dialect == "chlo" ? chlo_translation_of(name) : translation_of(name)) != nullptr ||
+         def_named(name) != nullptr;
 }
 
 void Importer::generic(const mlir::Op& op, const OpDef& def) {

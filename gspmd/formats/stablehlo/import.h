@@ -16,7 +16,7 @@ namespace gspmd {
 std::unique_ptr<Module> import_stablehlo(std::shared_ptr<Context> context,
                                          const mlir::Program& program);
 
-// Both steps for a text.
+// Both steps for a text, or for bytecode.
 std::unique_ptr<Module> parse_stablehlo(std::shared_ptr<Context> context, std::string text,
                                         std::string file_name);
 

@@ -38,6 +38,8 @@ const Attr* Importer::find(const mlir::Op& op, std::string_view key) const {
 DimVector Importer::dims(const mlir::Op& op, const Attr& a) const {
   DimVector out;
   if (a.kind == Attr::Kind::kDense) {
+    constexpr int64_t kMost = int64_t{1} << 24;
+    if (a.literal->num_elements() > kMost) fail(op, "a list of too many numbers");
     for (int64_t k = 0; k < a.literal->num_elements(); ++k) {
       std::optional<int64_t> v = integer_at(*a.literal, k);
       if (!v) fail(op, "expected whole numbers");

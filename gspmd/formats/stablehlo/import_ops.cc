@@ -348,7 +348,30 @@ void custom_call(Importer& in, const Op& op) {
   in.define(op, call);
 }
 
+// Operations of CHLO are composites in portable artifacts.
+bool chlo_composite(Importer& in, const Op& op) {
+  std::string_view name = in.text_of(op, "name");
+  if (!name.starts_with("chlo.") || !in.can_translate(name)) return false;
+  Op original;
+  original.name = std::string(name);
+  original.operands = op.operands;
+  original.results = op.results;
+  original.place = op.place;
+  original.location = op.location;
+  for (const auto& [key, value] : op.attrs) {
+    bool of_composite = key == "name" || key == "decomposition" || key == "version";
+    if (key == "composite_attributes") {
+      original.attrs.insert(original.attrs.end(), value.entries.begin(), value.entries.end());
+    } else if (!of_composite) {
+      original.attrs.emplace_back(key, value);
+    }
+  }
+  in.translate(original);
+  return true;
+}
+
 void composite(Importer& in, const Op& op) {
+  if (chlo_composite(in, op)) return;
   const Attr* body = op.attr("decomposition");
   if (body == nullptr) in.fail(op, "a composite without decomposition");
   std::vector<Instr*> operands;

@@ -73,8 +73,14 @@ bool Importer::sdy_operation(const mlir::Op& op) {
   } else if (op.name == "sdy.propagation_barrier") {
     constrain(op, "xla.sdy.PropagationBarrier", "");
     Instr* i = value(op, op.results[0]);
-    set_frontend_attribute(i, "xla.sdy.allowed_direction",
-                           fmt::format("{}", text_of(op, "allowed_direction")));
+    static constexpr std::string_view kDirections[] = {"NONE", "FORWARD", "BACKWARD", "BOTH"};
+    std::string_view direction = text_of(op, "allowed_direction");
+    if (direction.empty()) {  // bytecode numbers them
+      int64_t k = integer_or(op, "allowed_direction", -1);
+      if (k < 0 || k >= std::ssize(kDirections)) fail(op, "allowed_direction is wrong");
+      direction = kDirections[k];
+    }
+    set_frontend_attribute(i, "xla.sdy.allowed_direction", direction);
   } else if (op.name == "sdy.sharding_group") {
     CustomCallAttrs a;
     a.target = "xla.sdy.ShardingGroup";

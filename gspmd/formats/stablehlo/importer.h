@@ -33,6 +33,9 @@ class Importer {
     absl::flat_hash_map<mlir::ValueId, Instr*> values;
   };
 
+  void translate(const mlir::Op& op);
+  bool can_translate(std::string_view name) const;  // with its dialect
+
   // What the translations of single operations are written with.
   Module& module() { return *module_; }
   Context& context() { return *context_; }
@@ -97,7 +100,6 @@ class Importer {
   const mlir::Op* body(const mlir::Region& region);  // translates all; the terminator
   const mlir::Op& body_or_fail(const mlir::Op& op, const mlir::Region& region);
   void move_last(Computation* c);
-  void translate(const mlir::Op& op);
   void generic(const mlir::Op& op, const OpDef& def);
   const Metadata* metadata(const mlir::Op& op);
   void note_constants(const mlir::Region& region);
