@@ -28,9 +28,9 @@ def text_of(bytecode):
         return module.operation.get_asm(enable_debug_info=True)
 
 
-def convert(path):
+def convert(path, *options):
     return subprocess.run(
-        [GSPMD, "convert", "--quiet", path.name, "-o", "-"],
+        [GSPMD, "convert", "--quiet", path.name, "-o", "-", *options],
         capture_output=True,
         text=True,
         errors="replace",
