@@ -84,7 +84,8 @@ def _partitioned(computation, options):
         list(build.allow_spmd_sharding_propagation_to_output),
     )
     _last.partitioned = partitioned
-    wrapped = _wrap.wrap(partitioned, computation)
+    wrapped, for_shardy = _wrap.wrap(partitioned, computation)
+    build.use_shardy_partitioner = for_shardy
     build.allow_spmd_sharding_propagation_to_parameters = [False] * len(partitioned.input_shardings)
     build.allow_spmd_sharding_propagation_to_output = [False] * len(partitioned.output_shardings)
     return wrapped, options

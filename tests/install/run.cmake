@@ -13,7 +13,9 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${user} -G Ninja -DCMAKE_BUILD_TYPE=Release
-    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_PREFIX_PATH=${prefix})
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_PREFIX_PATH=${prefix}
+    -DEXAMPLES=${SOURCE}/../../examples)
 run(${CMAKE_COMMAND} --build ${user})
 run(${user}/user_of_gspmd)
+run(${user}/partition_in_c ${SOURCE}/../corpus/xf_small_fwd_att1_2x4.hlo)
 run(${prefix}/bin/gspmd --version)

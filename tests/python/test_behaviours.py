@@ -110,6 +110,14 @@ def test_device_put_between_meshes():
     np.testing.assert_array_equal(z, ramp(8, 16))
 
 
+def test_device_put_between_device_orders():
+    order = np.array(jax.devices())[[0, 3, 5, 2, 7, 1, 6, 4]]
+    sharding = on("y", "x", mesh=Mesh(order.reshape(2, 4), ("x", "y")))
+    got = through(jax.device_put, put("x", "y"), sharding)
+    assert got.sharding == sharding
+    np.testing.assert_array_equal(got, ramp(8, 16))
+
+
 @pytest.mark.parametrize("axes", [{"x", "y"}, {"x"}, {"y"}])
 def test_shard_map(axes):
     specs = P("x" if "x" in axes else None, "y" if "y" in axes else None)
