@@ -161,13 +161,13 @@ const DevicePermutation* Context::permutation(const DevicePermutation& p) {
 Provenance Context::provenance(absl::Span<const Cause> causes) { return arena_.copy(causes); }
 
 Provenance Context::merge(Provenance a, Provenance b) {
-  if (b.empty() || a == b) return a;
+  if (b.empty() || a == b || a.size() >= kMaxCauses) return a;
   if (a.empty()) return b;
   std::vector<Cause> all(a.begin(), a.end());
   for (const Cause& c : b) {
-    if (std::find(a.begin(), a.end(), c) == a.end()) all.push_back(c);
+    if (all.size() < kMaxCauses && std::find(a.begin(), a.end(), c) == a.end()) all.push_back(c);
   }
-  return provenance(all);
+  return all.size() == a.size() ? a : provenance(all);
 }
 
 }  // namespace gspmd

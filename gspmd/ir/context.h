@@ -41,7 +41,9 @@ class Context {
   const DevicePermutation* permutation(const DevicePermutation& p);
   ShardingPool& shardings() { return shardings_; }
   Provenance provenance(absl::Span<const Cause> causes);
-  // The union of two sets, order kept.
+  // The union of two sets, order kept; only the first kMaxCauses, so that a value which stands for
+  // thousands of equal ones costs no more than they do.
+  static constexpr size_t kMaxCauses = 64;
   Provenance merge(Provenance a, Provenance b);
 
   // The one value of type T that goes with this context, made when first asked for: what higher
