@@ -12,7 +12,8 @@ Command add_convert(CLI::App* app) {
   command->footer(
       "Examples:\n"
       "  gspmd convert model.hlo -o -                print in the normal form of HLO text\n"
-      "  gspmd convert - --no-metadata < model.hlo   without source places");
+      "  gspmd convert - --no-metadata < model.hlo   without source places\n"
+      "  gspmd convert model.pb -o model.hlo         from a message to text; .mlir too");
   return {command, [o] {
             Phases phases;
             auto module = read_program(*o, &phases);

@@ -56,3 +56,20 @@ function(gspmd_precompile target)
     <absl/container/inlined_vector.h> <absl/strings/str_cat.h>
     <fmt/format.h> <fmt/ranges.h> ${ARGN})
 endfunction()
+
+# Messages of a .proto file: their header is `<its path>/<its name>.pb.h`, for the sources beside it.
+function(gspmd_messages target file)
+  set(folder ${PROJECT_BINARY_DIR}/generated)
+  string(REGEX REPLACE "\\.proto$" ".pb" stem ${folder}/${file})
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(OUTPUT ${stem}.cc ${stem}.h
+    COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --cpp_out=${folder}
+            ${PROJECT_SOURCE_DIR}/${file}
+    DEPENDS ${PROJECT_SOURCE_DIR}/${file} VERBATIM)
+  target_sources(${target} PRIVATE ${stem}.cc ${stem}.h)
+  get_filename_component(beside ${PROJECT_SOURCE_DIR}/${file} DIRECTORY)
+  file(GLOB users CONFIGURE_DEPENDS ${beside}/*.cc)
+  set_source_files_properties(${users} PROPERTIES INCLUDE_DIRECTORIES ${folder})
+  set_source_files_properties(${stem}.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -w
+                              INCLUDE_DIRECTORIES ${folder})
+endfunction()
