@@ -10,9 +10,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 GSPMD = os.environ["GSPMD_BIN"]
 PROGRAMS = sorted((ROOT / "tests/corpus").glob("*.mlir"))
-# JAX lowers a repeated piece of these to a function that is called twice, where the HLO sibling has
-# one copy: the collectives of both calls are counted.
-TWICE = {"gnn_train_8", "hybrid_small_train_2x4", "xf_small_train_fin_2x4"}
+# Functions that are called twice keep constants of their own here, where the HLO sibling shares
+# them; completion then lays some values out differently.
+UNSHARED = {"hybrid_small_train_2x4", "xf_small_train_fin_2x4"}
 
 
 def stats(path, folder):
@@ -27,7 +27,7 @@ def stats(path, folder):
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
 def test_as_in_hlo(path, tmp_path):
     ours, sibling = (stats(p, tmp_path) for p in (path, path.with_suffix(".hlo")))
-    factor = 1.35 if path.stem in TWICE else 1.0
+    factor = 1.08 if path.stem in UNSHARED else 1.0
     assert ours["wire_bytes"] <= factor * sibling["wire_bytes"]
     assert ours["flops"]["dot"] == pytest.approx(sibling["flops"]["dot"], rel=0.02)
     assert ours["num_partitions"] == sibling["num_partitions"]
