@@ -43,6 +43,12 @@ WRONG = {
         " -> tensor<4xf32> { return %a : tensor<4xf32> } }\n",
         "there is no mesh @m",
     ),
+    "wrong mesh of a result": (
+        "func.func @main(%a: tensor<4xf32>)"
+        " -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>})"
+        " { return %a : tensor<4xf32> }\n",
+        "m.mlir:1:1: error: func.func: #sdy.sharding<@m",
+    ),
     "constant": (
         "func.func @main() -> tensor<2xf32> {\n"
         "  %0 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<2xf32>\n"

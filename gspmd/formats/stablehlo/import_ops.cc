@@ -92,6 +92,7 @@ void select(Importer& in, const Op& op) {
 
 void loop(Importer& in, const Op& op) {
   if (op.regions.size() != 2) in.fail(op, "a loop has a condition and a body");
+  if (op.results.size() != op.operands.size()) in.fail(op, "the results do not fit the operands");
   std::vector<mlir::ValueId> captured = in.captured_by(op, op.regions);
   std::vector<Instr*> state;
   for (size_t k = 0; k < op.operands.size(); ++k) state.push_back(in.operand(op, k));
@@ -122,6 +123,7 @@ void branches(Importer& in, const Op& op) {
 }
 
 void optimization_barrier(Importer& in, const Op& op) {
+  if (op.results.size() != op.operands.size()) in.fail(op, "the results do not fit the operands");
   std::vector<Instr*> all;
   for (size_t k = 0; k < op.operands.size(); ++k) all.push_back(in.operand(op, k));
   Instr* together = in.tuple(op, all);

@@ -38,10 +38,15 @@ std::optional<ShardingSpelling> Importer::spelling(const mlir::Op& op, const mli
   try {
     size_t position = 0;
     ShardingSpelling s = parse_sdy_sharding(a->text, &position);
+    bool known = s.mesh_name.empty();
     for (const auto& [name, mesh] : meshes_) {
+      if (name != s.mesh_name) continue;
       position = 0;
-      if (name == s.mesh_name) s.mesh = parse_sdy_mesh(mesh, &position);
+      s.mesh = parse_sdy_mesh(mesh, &position);
+      known = true;
     }
+    if (!known) fail(op, fmt::format("{}: there is no mesh @{}", a->text, s.mesh_name));
+    if (s.mesh.axes.empty() && !s.mesh.maximal_device) return std::nullopt;  // it says nothing
     return s;
   } catch (const SpellingError& e) {
     fail(op, fmt::format("{}: {}", a->text, e.message), e.hint);
@@ -100,6 +105,7 @@ bool Importer::sdy_operation(const mlir::Op& op) {
 
 // One value through a custom call, with the sharding that stands under `key`, if any.
 void Importer::constrain(const mlir::Op& op, std::string_view target, std::string_view key) {
+  if (op.results.size() != 1) fail(op, fmt::format("has {} results, needs 1", op.results.size()));
   CustomCallAttrs a;
   a.target = target;
   Instr* x = operand(op, 0);
@@ -135,6 +141,7 @@ void Importer::border(const mlir::Op& op) {
   for (size_t k = 0; k < op.operands.size(); ++k) {
     operands.push_back(operand(op, k));
     local.push_back(type(op.regions[0].arguments[k]));
+    if (!local.back()) fail(op, fmt::format("argument {} has no tensor type", k));
   }
   std::vector<mlir::ValueId> captured = captured_by(op, op.regions);
   if (!captured.empty()) fail(op, "the body uses values from outside", "hand them in as operands");
