@@ -2,6 +2,11 @@
 
 Images and texts are split over the devices. The texts go round in a ring (a rotation of whole
 shards: collective-permutes) while each device keeps a running maximum and sum of its rows.
+
+After `pip install .`:
+    python examples/jax/contrastive.py
+It prints the shardings and the collectives, then the losses on one device and on 8, which must be
+equal.
 """
 
 import common

@@ -1,4 +1,10 @@
-"""Convolutions split in space: neighbours exchange the rows at their borders (halo exchange)."""
+"""Convolutions split in space: neighbours exchange the rows at their borders (halo exchange).
+
+After `pip install .`:
+    python examples/jax/convolution.py
+It prints the shardings and the collectives, then the losses on one device and on 8, which must be
+equal.
+"""
 
 import common
 import jax

@@ -2,6 +2,11 @@
 
 Tokens are split over the devices by group, experts by number. The dispatched tensor has both
 dimensions; asking for it split by experts is all that it takes.
+
+After `pip install .`:
+    python examples/jax/moe.py
+It prints the shardings and the collectives, then the losses on one device and on 8, which must be
+equal.
 """
 
 import common

@@ -1,7 +1,11 @@
 """Data and tensor parallelism from two annotations.
 
-The weights are split over `model`, the batch over `data`; all else follows. Run it with
-    XLA_FLAGS=--xla_force_host_platform_device_count=8 python examples/jax/transformer.py
+The weights are split over `model`, the batch over `data`; all else follows.
+
+After `pip install .`:
+    python examples/jax/transformer.py
+It prints the shardings and the collectives, then the losses on one device and on 8, which must be
+equal.
 """
 
 import common

@@ -2,6 +2,10 @@
 
 Started without arguments it is the launcher: it starts two processes of itself on this machine. On
 a cluster start the same main() on every host, with that cluster's coordinator.
+
+After `pip install .`:
+    python examples/jax/two_processes.py
+Both processes say that their loss equals that of one device.
 """
 
 import os

@@ -2,6 +2,11 @@
 
 JAX takes arrays in equal pieces, so the weights arrive whole; inside, the constraint splits the
 hidden dimension all the same, and the padding never reaches a result.
+
+After `pip install .`:
+    python examples/jax/uneven.py
+It prints the shardings and the collectives, then the losses on one device and on 8, which must be
+equal.
 """
 
 import common
