@@ -4,30 +4,31 @@
 #include <string>
 #include <vector>
 
+#include "gspmd/engine/comparison.h"
 #include "gspmd/engine/run.h"
 #include "gspmd/ir/module.h"
 #include "gspmd/sharding/sharding.h"
 
 namespace gspmd {
 
-// How one result of the partitioned program compares with the one-device program's.
-struct ResultCheck {
-  Shape shape;
-  Sharding sharding;
-  bool agrees = true;
-  bool exact = true;           // bit for bit
-  double worst = 0;            // the largest |N - ref64|
-  double allowed = 0;          // what was allowed there
-  int64_t worst_element = -1;  // row-major index in the whole array
-  double got = 0, expected = 0;
-  int64_t differing_replica = -1;  // a device whose copy differs from its replicas'
+// A comparison in the reference that was decided the other way, because its operands are within
+// rounding of each other.
+struct DecidedOtherwise {
+  std::string instr;    // described
+  int64_t element = 0;  // of its operand
+  double value = 0, bound = 0;
 };
 
 struct CheckReport {
   std::vector<ResultCheck> results;
+  std::vector<DecidedOtherwise> decided;  // with these the results agree
+  int64_t explained = 0;                  // results that agree only with them
+  // Where the results differ: near ties that were looked at in vain, in how many runs. -1: none was
+  // looked for, or they are too many to be kept in memory.
+  int64_t near_ties = -1, runs = 0;
   bool agrees() const;
-  std::string to_text(
-      bool all) const;  // one line a result that differs (or every one), then the sum
+  // A line for each result that differs (or for every one) and each decision, then the sum.
+  std::string to_text(bool all) const;
 };
 
 struct CheckInput {
@@ -46,6 +47,11 @@ struct CheckInput {
 // the one-device result bit for bit, or |N - ref64| <= 4 * max over the array of |1 - ref64| + 2
 // ulp of the result's type at ref64; integers and pred must be equal to the one-device or the
 // 64-bit result. Replicas must agree bit for bit.
+//
+// Where values are chosen by comparison (sort, argmax, branches, select), a last bit can turn the
+// choice, and what follows differs by more. If results differ, the reference is run again with near
+// ties (choices.h) decided the other way. They agree if with some of these decisions *all* results
+// agree within what is allowed: nothing is left out, and what the ties do not explain is an error.
 CheckReport check(const CheckInput& input, const RunOptions& options);
 
 // Leaves of a value, depth first.

@@ -6,6 +6,7 @@
 
 #include "gspmd/base/check.h"
 #include "gspmd/base/error.h"
+#include "gspmd/engine/choices.h"
 #include "gspmd/engine/wide.h"
 #include "gspmd/ops/custom_call.h"
 #include "gspmd/ops/op_def.h"
@@ -283,6 +284,7 @@ bool Device::compute(Frame& f, const Instr& i) {
   for (const Instr* o : i.operands) operands.push_back(f.values[program_.position(*o)].array);
   // Values that end here are handed over: a kernel may write into their memory.
   for (uint32_t dead : f.code->last_uses[program_.position(i)]) f.values[dead] = Value();
+  if (observer_ != nullptr) observer_->before(id_, i, absl::MakeSpan(operands), context_);
   std::vector<Buffer> results = kernel(i, absl::MakeSpan(operands), context_);
   if (!i.shape.is_tuple()) {
     set(f, i, std::move(results[0]));

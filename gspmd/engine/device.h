@@ -15,6 +15,8 @@
 
 namespace gspmd {
 
+class ChoiceObserver;
+
 // Where a program that is not partitioned yet enters or leaves a manual region. On one device of
 // the reference run every device holds whole values outside; inside, its own block.
 struct ManualBoundary {
@@ -73,6 +75,7 @@ class Device {
 
   int64_t id() const { return id_; }
   void set_max_trips(int64_t n) { max_trips_ = n; }
+  void set_observer(ChoiceObserver* o) { observer_ = o; }
   const Value& result() const { return result_; }
 
  private:
@@ -100,6 +103,7 @@ class Device {
   int64_t id_;
   int64_t max_trips_ = kMaxTrips;
   KernelContext context_;
+  ChoiceObserver* observer_ = nullptr;
   std::vector<Frame> frames_;
   const Instr* waiting_ = nullptr;
   std::vector<Value> outgoing_;

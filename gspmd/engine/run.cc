@@ -27,6 +27,7 @@ class Pool {
     for (int64_t d = 0; d < o.num_devices; ++d) {
       devices_.push_back(std::make_unique<Device>(program, d, std::move(arguments[d]), o.wide));
       devices_.back()->set_max_trips(o.max_trips);
+      devices_.back()->set_observer(o.observer);
       ready_.push_back(d);
     }
     threads_ = o.threads > 0 ? o.threads
@@ -133,6 +134,10 @@ int64_t free_memory() {
 
 }  // namespace
 
+int64_t memory_limit(const RunOptions& options) {
+  return options.memory_limit > 0 ? options.memory_limit : free_memory() / 5 * 4;
+}
+
 int64_t memory_needed(const Module& program, int64_t num_devices, bool wide) {
   // Values of every narrower type grow to at most the size of f64: for f32 programs twice.
   int64_t factors[] = {peak_bytes(program), num_devices, wide ? 2 : 1};
@@ -140,7 +145,7 @@ int64_t memory_needed(const Module& program, int64_t num_devices, bool wide) {
 }
 
 void refuse_what_does_not_fit(const Module& program, const RunOptions& options) {
-  int64_t limit = options.memory_limit > 0 ? options.memory_limit : free_memory() / 5 * 4;
+  int64_t limit = memory_limit(options);
   int64_t needed = memory_needed(program, options.num_devices, options.wide);
   if (needed <= limit) return;
   throw Error(fmt::format("the run needs {:.2f} GB of memory on {} devices, {:.2f} GB may be used",

@@ -13,6 +13,7 @@ struct RunOptions {
   bool wide = false;              // every float as f64
   int64_t max_trips = kMaxTrips;  // of a loop, before it counts as endless
   int64_t memory_limit = 0;       // bytes; 0: 80 % of what is free
+  ChoiceObserver* observer = nullptr;
 };
 
 // Runs a program on virtual devices of this process: `arguments[d]` are device d's. A pool of
@@ -21,6 +22,9 @@ struct RunOptions {
 // or where the memory that is needed is not there.
 std::vector<Value> run(const Program& program, std::vector<std::vector<Value>> arguments,
                        const RunOptions& options);
+
+// Bytes that a run may use.
+int64_t memory_limit(const RunOptions& options);
 
 // What a run holds at its peak on all devices together, in bytes: liveness of one device times
 // their number.

@@ -11,9 +11,10 @@ GSPMD = os.environ["GSPMD_BIN"]
 
 # Those of tests/corpus that run in a few seconds; the others are larger than this test's patience.
 CORPUS = [
-    "conv_sweep_fwd_8", "dequant_int8_2x4", "fft_spectral_8", "hybrid_small_train_2x4",
+    "conv_sweep_fwd_8", "dequant_int8_2x4", "dilated_conv_train_4x2",
+    "fft_spectral_8", "hybrid_small_train_2x4",
     "moe_small_fwd_4x2", "moe_small_train_8x1", "moe_xy_train_2x4", "ops_mix_2x4",
-    "pipe_pad_train_2x2x2", "shardmap_mix_2x4", "xf_small_fwd_att1_2x4", "xf_small_train_fin_2x4",
+    "pipe_pad_train_2x2x2", "resnet_uneven_train_1x4x2", "shardmap_mix_2x4", "xf_small_fwd_att1_2x4", "xf_small_train_fin_2x4",
     "xf_uneven_train_2x4",
 ]  # fmt: skip
 # Too large to run. What is named bad_ is meant to fail.
@@ -48,6 +49,13 @@ def test_agrees(path):
 def test_agrees_for_other_inputs(seed):
     done = check(ROOT / "tests/corpus/shardmap_mix_2x4.hlo", "--seed", seed)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_near_ties_are_named():
+    done = check(ROOT / "tests/corpus/resnet_uneven_train_1x4x2.hlo", "--seed", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    if "decided otherwise" in done.stdout:  # as this processor rounds
+        assert "no element was left out" in done.stdout
 
 
 def test_example():

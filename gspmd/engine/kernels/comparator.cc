@@ -34,21 +34,6 @@ bool same_function(const Instr& a, const Instr& b, const Instr* p, const Instr* 
   return true;
 }
 
-// The operand that both sides of the comparison are the same function of, else -1.
-int key_operand(const Computation& c) {
-  const Instr& root = *c.root();
-  if (root.opcode != Opcode::kCompare) return -1;
-  const Direction direction = root.attrs<CompareAttrs>().direction;
-  if (direction != Direction::kLt && direction != Direction::kGt) return -1;
-  const auto& params = c.params();
-  for (size_t k = 0; 2 * k + 1 < params.size(); ++k) {
-    if (same_function(*root.operand(0), *root.operand(1), params[2 * k], params[2 * k + 1])) {
-      return static_cast<int>(k);
-    }
-  }
-  return -1;
-}
-
 template <typename T>
 uint64_t order_key(T x, bool total) {
   constexpr uint64_t kSign = uint64_t{1} << 63;
@@ -64,6 +49,20 @@ uint64_t order_key(T x, bool total) {
 }
 
 }  // namespace
+
+int key_operand(const Computation& c) {
+  const Instr& root = *c.root();
+  if (root.opcode != Opcode::kCompare) return -1;
+  const Direction direction = root.attrs<CompareAttrs>().direction;
+  if (direction != Direction::kLt && direction != Direction::kGt) return -1;
+  const auto& params = c.params();
+  for (size_t k = 0; 2 * k + 1 < params.size(); ++k) {
+    if (same_function(*root.operand(0), *root.operand(1), params[2 * k], params[2 * k + 1])) {
+      return static_cast<int>(k);
+    }
+  }
+  return -1;
+}
 
 std::vector<uint64_t> order_keys(Lane lane, const std::byte* lanes, int64_t n, bool total_order) {
   std::vector<uint64_t> keys(static_cast<size_t>(n));

@@ -12,6 +12,10 @@ namespace gspmd {
 // of n lanes.
 std::vector<uint64_t> order_keys(Lane lane, const std::byte* lanes, int64_t n, bool total_order);
 
+// The operand that a comparator orders by: it compares the same function of two elements of it.
+// -1: none alone.
+int key_operand(const Computation& comparator);
+
 // Whether an element of the operands of a sort comes before another, for any comparator.
 class Comparator {
  public:

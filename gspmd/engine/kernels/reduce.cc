@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "gspmd/engine/kernels/kernels.h"
+#include "gspmd/engine/kernels/near_ties.h"
 #include "gspmd/engine/kernels/reducer.h"
 #include "gspmd/engine/kernels/strided.h"
 
@@ -205,6 +206,37 @@ GSPMD_KERNEL(reduce_kernel) {
         .run(runs_of(operands[0].dims(), instr.attrs<DimsAttrs>().dimensions));
   }
   return reducer.results(acc, kept);
+}
+
+// Elements of the first operand that nearly equal the one that was chosen, of argmax and the like:
+// the result is one of the elements.
+std::vector<Nudge> near_ties_of_reduce(const Instr& i, absl::Span<const Buffer> own,
+                                       absl::Span<const Buffer> reference,
+                                       const KernelContext& wide) {
+  std::vector<Nudge> out;
+  const RoundedOperand x(0, own[0], reference[0]);
+  if (x.exact()) return out;
+  std::vector<Buffer> operands(reference.begin(), reference.end());
+  const Buffer chosen = reduce_kernel(i, absl::MakeSpan(operands), wide)[0];
+  const auto* value = chosen.data<double>();
+  DimVector strides[2] = {strides_of(own[0].dims()), {}};
+  DimVector of_result = strides_of(chosen.dims());
+  const Dims& reduced = i.attrs<DimsAttrs>().dimensions;
+  size_t kept = 0;
+  for (int64_t d = 0; d < own[0].rank(); ++d) {
+    strides[1].push_back(reduced.contains(d) ? 0 : of_result[kept++]);
+  }
+  std::vector<int64_t> winner(static_cast<size_t>(chosen.size()), -1);
+  for_each_offset<2>(own[0].dims(), strides, [&](const int64_t(&at)[2]) {
+    if (winner[at[1]] < 0 && x.at(at[0]) == value[at[1]]) winner[at[1]] = at[0];
+  });
+  for_each_offset<2>(own[0].dims(), strides, [&](const int64_t(&at)[2]) {
+    const int64_t best = winner[at[1]];
+    if (best >= 0 && best != at[0] && x.nearly_equal(at[0], best)) {
+      x.add_crossings(at[0], best, &out);
+    }
+  });
+  return out;
 }
 
 }  // namespace gspmd

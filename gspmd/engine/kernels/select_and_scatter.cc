@@ -4,6 +4,7 @@
 
 #include "gspmd/engine/kernels/kernels.h"
 #include "gspmd/engine/kernels/lane_program.h"
+#include "gspmd/engine/kernels/near_ties.h"
 #include "gspmd/engine/kernels/reducer.h"
 #include "gspmd/engine/kernels/window_index.h"
 
@@ -52,10 +53,10 @@ class Choice {
   std::optional<LaneProgram> program_;
 };
 
-// The chosen element of the window at `result`, or -1 where it holds padding only.
-int64_t chosen(Choice* choice, Window window, const DimVector& sizes, const DimVector& result,
-               absl::Span<const int64_t> dims, const DimVector& strides) {
-  int64_t best = -1;
+// Calls f(element) for what the window at `result` holds of the operand.
+template <typename F>
+void for_each_place(Window window, const DimVector& sizes, const DimVector& result,
+                    absl::Span<const int64_t> dims, const DimVector& strides, F&& f) {
   for_each_index(sizes, [&](const DimVector& at) {
     int64_t place = 0;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -63,6 +64,15 @@ int64_t chosen(Choice* choice, Window window, const DimVector& sizes, const DimV
       if (i < 0) return;
       place += i * strides[d];
     }
+    f(place);
+  });
+}
+
+// The chosen element of the window at `result`, or -1 where it holds padding only.
+int64_t chosen(Choice* choice, Window window, const DimVector& sizes, const DimVector& result,
+               absl::Span<const int64_t> dims, const DimVector& strides) {
+  int64_t best = -1;
+  for_each_place(window, sizes, result, dims, strides, [&](int64_t place) {
     if (best < 0 || !choice->keeps(best, place)) best = place;
   });
   return best;
@@ -93,6 +103,28 @@ GSPMD_KERNEL(select_and_scatter_kernel) {
     reducer.fold(target, value, 1);
   });
   return reducer.results(acc, x.dims());
+}
+
+// What of each window nearly equals the chosen element.
+std::vector<Nudge> near_ties_of_select_and_scatter(const Instr& i, absl::Span<const Buffer> own,
+                                                   absl::Span<const Buffer> reference,
+                                                   const KernelContext& wide) {
+  std::vector<Nudge> out;
+  const RoundedOperand x(0, own[0], reference[0]);
+  if (x.exact()) return out;
+  const Window window = i.attrs<WindowAttrs>().window;
+  Choice choice(*i.called[0], reference[0], wide);
+  DimVector sizes;
+  for (const WindowDim& w : window) sizes.push_back(w.size);
+  const DimVector &dims = reference[0].dims(), strides = strides_of(dims);
+  for_each_index(reference[1].dims(), [&](const DimVector& at) {
+    const int64_t best = chosen(&choice, window, sizes, at, dims, strides);
+    if (best < 0) return;
+    for_each_place(window, sizes, at, dims, strides, [&](int64_t place) {
+      if (place != best && x.nearly_equal(place, best)) x.add_crossings(place, best, &out);
+    });
+  });
+  return out;
 }
 
 }  // namespace gspmd

@@ -5,6 +5,7 @@
 
 #include "gspmd/engine/kernels/comparator.h"
 #include "gspmd/engine/kernels/kernels.h"
+#include "gspmd/engine/kernels/near_ties.h"
 #include "gspmd/engine/kernels/strided.h"
 #include "gspmd/engine/numeric.h"
 
@@ -117,6 +118,35 @@ GSPMD_KERNEL(topk_kernel) {
     permute_line(width, x.raw(), values.mutable_raw(), line * a.k, 1, best);
   }
   return {std::move(values), std::move(indices)};
+}
+
+// Neighbours in the order of the values of each float operand that the order depends on.
+std::vector<Nudge> near_ties_of_sort(const Instr& i, absl::Span<const Buffer> own,
+                                     absl::Span<const Buffer> reference, const KernelContext&) {
+  std::vector<Nudge> out;
+  const bool topk = i.opcode == Opcode::kTopK;
+  const int64_t key = topk ? 0 : key_operand(*i.called[0]);
+  for (size_t k = 0; k < own.size(); ++k) {
+    if (!is_float(own[k].type()) || (key >= 0 && key != static_cast<int64_t>(k))) continue;
+    const RoundedOperand x(static_cast<int>(k), own[k], reference[k]);
+    if (x.exact()) continue;
+    const DimVector& dims = own[k].dims();
+    const int64_t dim = topk ? own[k].rank() - 1 : i.attrs<SortAttrs>().dimensions[0];
+    DimVector strides = strides_of(dims), outer = dims;
+    const int64_t n = dims[dim], stride = strides[dim];
+    outer[dim] = n == 0 ? 0 : 1;
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    for_each_offset<1>(outer, {strides}, [&](const int64_t(&at)[1]) {
+      for (int64_t e = 0; e < n; ++e) order[e] = at[0] + e * stride;
+      std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+        return x.at(a) < x.at(b) || (x.at(a) == x.at(b) && a < b);
+      });
+      for (size_t e = 1; e < order.size(); ++e) {
+        if (x.nearly_equal(order[e - 1], order[e])) x.add_crossings(order[e], order[e - 1], &out);
+      }
+    });
+  }
+  return out;
 }
 
 }  // namespace gspmd
