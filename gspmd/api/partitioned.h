@@ -54,4 +54,20 @@ struct PartitionedProgram {
 // Throws Error for bad input.
 PartitionedProgram partition(PartitionRequest request);
 
+// How completion lays out what a custom-call takes and gives: for each array the mesh axes of each
+// dimension, and the sharding in HLO's and in Shardy's spelling (over a mesh named @mesh).
+struct CustomCallLayouts {
+  struct Value {
+    Shape shape;
+    AxesOfDims axes;
+    std::string hlo, sdy;
+  };
+  std::string backend_config;
+  std::string mesh;  // #sdy.mesh<["x"=2]>
+  std::vector<Value> operands, results;
+};
+// Of all calls of one target, in the order of the program with its functions inlined.
+std::vector<CustomCallLayouts> complete_custom_calls(PartitionRequest request,
+                                                     std::string_view target);
+
 }  // namespace gspmd

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include "gspmd/ir/frontend_attributes.h"
 #include "gspmd/ops/shape_checks.h"
 
 namespace gspmd {
@@ -78,12 +79,14 @@ RuleFunction known_rule(const Instr& call) {
 
 const Rule* rule(const Instr& call, Arena& arena) {
   const CustomRule* given = given_rule(call);
-  if (given == nullptr) {
+  std::optional<std::string> own;
+  if (has_own_rule(call)) own = frontend_attribute(call, kSdyRule);
+  if (given == nullptr && !own) {
     RuleFunction known = known_rule(call);
     return known == nullptr ? opaque(call, arena) : known(call, arena);
   }
   try {
-    return (*given)(call, arena);
+    return own ? rule_from_sdy(call, *own, arena) : (*given)(call, arena);
   } catch (const Error& e) {
     throw error_at(call.parent->module(), call, e.message(), e.hint(), e.code());
   }
@@ -134,12 +137,39 @@ void set_custom_rule(Context& context, std::string_view target, std::string text
   });
 }
 
+bool has_own_rule(const Instr& call) {
+  return call.extras != nullptr &&
+         call.extras->frontend_attributes.find(kSdyRule) != std::string_view::npos;
+}
+
 bool has_custom_rule(const Instr& call) {
-  return given_rule(call) != nullptr || known_rule(call) != nullptr;
+  return has_own_rule(call) || given_rule(call) != nullptr || known_rule(call) != nullptr;
 }
 
 bool bears_padding(const Instr& call) {
-  return given_rule(call) == nullptr && known_rule(call) != nullptr;
+  return !has_own_rule(call) && given_rule(call) == nullptr && known_rule(call) != nullptr;
+}
+
+namespace {
+constexpr std::pair<int64_t, std::string_view> kApiVersions[] = {
+    {2, "API_VERSION_STATUS_RETURNING"},
+    {3, "API_VERSION_STATUS_RETURNING_UNIFIED"},
+    {4, "API_VERSION_TYPED_FFI"},
+};
+}  // namespace
+
+std::string_view api_version_named(int64_t number) {
+  for (const auto& [known, name] : kApiVersions) {
+    if (known == number) return name;
+  }
+  return "";
+}
+
+int64_t number_of_api_version(std::string_view name) {
+  for (const auto& [number, known] : kApiVersions) {
+    if (known == name) return number;
+  }
+  return 1;
 }
 
 bool is_annotation_target(std::string_view target) {

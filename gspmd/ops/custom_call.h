@@ -38,6 +38,19 @@ bool bears_padding(const Instr& call);
 // instruction.
 const Rule* rule_from_text(const Instr& instr, std::string_view text, Arena& arena);
 
+// The same as Shardy spells it, on a call's frontend attribute xla.sdy.sharding_rule:
+// #sdy.op_sharding_rule<([i, j], [j, k])->([i, k]) {i=8, j=16, k=8} reduction={j}>. Such a rule
+// goes before one for the target.
+const Rule* rule_from_sdy(const Instr& call, std::string_view text, Arena& arena);
+inline constexpr std::string_view kSdyRule = "xla.sdy.sharding_rule";
+// Whether the call itself has one. Then its attributes and shapes do not say its rule.
+bool has_own_rule(const Instr& call);
+
+// The versions of the interface between runtime and callee, by the number that StableHLO has for
+// them: "API_VERSION_TYPED_FFI" is 4. The first, 1, has no name.
+std::string_view api_version_named(int64_t number);
+int64_t number_of_api_version(std::string_view name);
+
 // True for targets that only carry annotations and are the identity on values.
 bool is_annotation_target(std::string_view target);
 

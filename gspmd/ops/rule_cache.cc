@@ -1,4 +1,5 @@
 #include "gspmd/base/check.h"
+#include "gspmd/ops/custom_call.h"
 #include "gspmd/ops/op_def.h"
 
 namespace gspmd {
@@ -14,6 +15,8 @@ const Rule& RuleCache::get(const Instr& instr) {
 }
 
 const Rule* RuleCache::find_or_make(const Instr& instr) {
+  if (instr.opcode == Opcode::kCustomCall && has_own_rule(instr))
+    return def(instr).rule(instr, arena_);
   shapes_.assign(1, instr.shape);
   for (const Instr* o : instr.operands) shapes_.push_back(o->shape);
   Key key{instr.opcode, instr.attributes.data(), shapes_, instr.called};

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "gspmd/ir/frontend_attributes.h"
+#include "gspmd/ops/custom_call.h"
 #include "gspmd/partition/handler.h"
 #include "gspmd/partition/lower_reshard.h"
 #include "gspmd/partition/manual.h"
@@ -101,6 +103,8 @@ class ComputationLocalizer {
                   : plain    ? emit_by_rule(op)
                              : localize_by_rule(op);
     if (made->opcode == i.opcode) made->extras = i.extras;
+    if (made->opcode == Opcode::kCustomCall && has_own_rule(*made))
+      set_frontend_attribute(made, kSdyRule, std::nullopt);  // it speaks of global sizes
     if (!i.called.empty()) map_callees(first);
     return made;
   }

@@ -39,10 +39,11 @@ Instr* exchange_all_to_all(Emitter& e, Instr* x, int gathered, int split, const 
 
 class Lowering {
  public:
-  Lowering(Emitter& e, Sharding from, absl::Span<const int64_t> dims)
+  Lowering(Emitter& e, Sharding from, Sharding to, absl::Span<const int64_t> dims)
       : e_(e),
         mesh_(&from.mesh()),
         combiner_(from->combiner),
+        combiner_after_(to->combiner),
         dims_(dims),
         layouts_(interface_layouts(from, dims)) {}
 
@@ -66,6 +67,8 @@ class Lowering {
         return e_.all_reduce(x, *mesh_, s.axes, combiner_);
       case StepKind::kReduceScatter:
         return e_.reduce_scatter(x, s.dim, *mesh_, s.axes, combiner_);
+      case StepKind::kMakePending:
+        return make_pending(s, x);
       case StepKind::kCrossMesh:
         return cross_mesh(s, x, before, mesh_after);
     }
@@ -91,6 +94,16 @@ class Lowering {
                          nullptr);
   }
 
+  // Whole on the first shard of the axes; the others add nothing.
+  Instr* make_pending(const ReshardStep& s, Instr* x) {
+    Emitter::Because because(e_, Reason::kMask);
+    Instr* number = e_.coordinate(*mesh_, s.axes, ElementType::kS32);
+    Instr* first = e_.compare(Direction::kEq, number, e_.zero(ElementType::kS32));
+    Instr* nothing = e_.identity(combiner_after_, x->shape.type());
+    return e_.select(e_.broadcast(first, x->shape.dims()), x,
+                     e_.broadcast(nothing, x->shape.dims()));
+  }
+
   Instr* cross_mesh(const ReshardStep& s, Instr* x, const std::vector<DimLayout>& before,
                     const Mesh* after) {
     const Mesh* from = mesh_;
@@ -103,7 +116,7 @@ class Lowering {
 
   Emitter& e_;
   const Mesh* mesh_;
-  Combiner combiner_;
+  Combiner combiner_, combiner_after_;
   absl::Span<const int64_t> dims_;
   std::vector<DimLayout> layouts_;
 };
@@ -112,7 +125,7 @@ class Lowering {
 
 Instr* lower_reshard(Emitter& e, Instr* local, Sharding from, Sharding to,
                      absl::Span<const int64_t> dims, const ReshardPlan& plan) {
-  Lowering lowering(e, from, dims);
+  Lowering lowering(e, from, to, dims);
   for (const ReshardStep& s : plan.steps) local = lowering.step(s, local, &to.mesh());
   return local;
 }

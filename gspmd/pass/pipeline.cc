@@ -68,6 +68,7 @@ class Pipeline {
     note_annotations(*module_, rules, &refinement);
     Propagation completed = propagate(*module_, refinement, rules, o_.propagate);
     timer.add_to(&out.ms.propagate);
+    if (o_.completed) o_.completed(*module_, completed.shardings);
     if (stop(Stage::kPropagate, *module_, &completed.shardings)) return finish(&out);
 
     ReshardPlanner planner(&context.shardings());

@@ -32,6 +32,8 @@ struct CompileOptions {
   Stage stop_after = Stage::kCleanUp;
   // Called after every stage with the module as it then is, shardings written as annotations.
   std::function<void(Stage, Module&)> dump;
+  // Called after completion.
+  std::function<void(const Module&, const ShardingTable&)> completed;
 };
 
 struct Compiled {

@@ -237,7 +237,7 @@ void spell_annotations_in_hlo(Module* module) {
     s.kind = ShardingSpelling::Kind::kTuple;
     try {
       for (const Annotation& a : annotations_of(*i, refinement)) {
-        s.elements.push_back(spell(a.sharding));
+        s.elements.push_back(a.sharding ? spell(a.sharding) : ShardingSpelling());  // of a token
         if (a.unknown) s.elements.back() = ShardingSpelling{ShardingSpelling::Kind::kUnknown};
       }
     } catch (Error& e) {

@@ -240,8 +240,6 @@ void check_ends(Sharding from, Sharding to, absl::Span<const int64_t> dims) {
   GSPMD_CHECK(from.rank() == to.rank() && from.rank() == static_cast<int>(dims.size()),
               "reshard of another rank: " + text());
   if (from->mesh != to->mesh) return;
-  GSPMD_CHECK(from->pending.contains_all(to->pending),
-              "a reshard cannot make a value pending: " + text());
   GSPMD_CHECK(from->manual == to->manual, "a reshard cannot change manual axes: " + text());
 }
 
@@ -267,7 +265,10 @@ struct ReshardPlanner::Impl {
                           int64_t element_bits);
   ReshardPlan plan_across_meshes(Sharding from, Sharding to, absl::Span<const int64_t> dims,
                                  int64_t element_bits);
+  ReshardPlan plan_to_pending(Sharding from, Sharding before, Sharding to,
+                              absl::Span<const int64_t> dims, int64_t element_bits);
   Sharding with_lists(Sharding like, const AxisLists& lists);
+  Sharding before_pending(Sharding from, Sharding to);
 };
 
 // The sharding of a mesh with these lists, complete, with the manual axes of `like`.
@@ -277,6 +278,27 @@ Sharding ReshardPlanner::Impl::with_lists(Sharding like, const AxisLists& lists)
   data.dims.assign(lists.begin(), lists.end());
   data.manual = like->manual;
   return pool->intern(data);
+}
+
+// `to` without the pending axes that `from` does not bring.
+Sharding ReshardPlanner::Impl::before_pending(Sharding from, Sharding to) {
+  bool brings = from->mesh == to->mesh && from->combiner == to->combiner;
+  ShardingData data = *to;
+  data.pending = brings ? to->pending & from->pending : AxisSet();
+  if (data.pending.empty()) data.combiner = Combiner::kNone;
+  return pool->intern(data);
+}
+
+ReshardPlan ReshardPlanner::Impl::plan_to_pending(Sharding from, Sharding before, Sharding to,
+                                                  absl::Span<const int64_t> dims,
+                                                  int64_t element_bits) {
+  ReshardPlan result = plan(from, before, dims, element_bits);
+  ReshardStep step;
+  step.kind = StepKind::kMakePending;
+  (to->pending - before->pending).for_each([&](AxisId a) { step.axes.push_back(a); });
+  result.steps.push_back(std::move(step));
+  price_plan(from.mesh(), to.mesh(), interface_layouts(from, dims), dims, element_bits, &result);
+  return result;
 }
 
 // Reshard on the first mesh, permute devices, reshard on the second: the cheapest place to cross.
@@ -313,9 +335,11 @@ const ReshardPlan& ReshardPlanner::Impl::plan(Sharding from, Sharding to,
   auto found = plans.find(key);
   if (found != plans.end()) return *found->second;
   check_ends(from, to, dims);
-  auto plan = std::make_unique<ReshardPlan>(from->mesh == to->mesh
-                                                ? plan_on_one_mesh(from, to, dims, element_bits)
-                                                : plan_across_meshes(from, to, dims, element_bits));
+  Sharding before = before_pending(from, to);
+  auto plan = std::make_unique<ReshardPlan>(
+      before != to             ? plan_to_pending(from, before, to, dims, element_bits)
+      : from->mesh == to->mesh ? plan_on_one_mesh(from, to, dims, element_bits)
+                               : plan_across_meshes(from, to, dims, element_bits));
   return *plans.emplace(std::move(key), std::move(plan)).first->second;
 }
 

@@ -37,6 +37,8 @@ enum class StepKind : uint8_t {
                // shards in every dim, same blocks)
   kAllReduce,  // pending axes resolved
   kReduceScatter,  // pending axes resolved and appended to dim: block b -> b/n (must divide)
+  kMakePending,    // the combiner's identity wherever a coordinate along the axes is not 0; no
+                   // communication
   kCrossMesh,      // to another mesh: `lists_after` (of its axes) have as many shards in every dim,
                    // same blocks; devices permute
 };
@@ -70,10 +72,11 @@ struct ReshardPlan {
 };
 
 // The cheapest sequence found from `from` to `to`, both at interface blocks (ceil), for an array of
-// global sizes `dims` and elements of `element_bits`. `to` may be pending only where `from` is, on
-// a subset of its axes. Sizes need not divide. Search: by wire bytes (each collective weighs 1/32
-// of the larger end's local bytes more, so that none is added to spare a few elements of padding),
-// then messages, then local bytes; deterministic. Memoised by ReshardPlanner.
+// global sizes `dims` and elements of `element_bits`. Where `to` is
+// pending and `from` is not, the value stays on one shard of those axes. Sizes need not divide.
+// Search: by wire bytes (each collective weighs 1/32 of the larger end's local bytes more, so that
+// none is added to spare a few elements of padding), then messages, then local bytes;
+// deterministic. Memoised by ReshardPlanner.
 class ReshardPlanner {
  public:
   explicit ReshardPlanner(ShardingPool* pool);

@@ -112,6 +112,7 @@ void apply(const ReshardStep& step, const Mesh& mesh, std::vector<DimLayout>* la
       set_lists(step.lists_after, layouts);
       return;
     case StepKind::kAllReduce:
+    case StepKind::kMakePending:
       return;
   }
 }
@@ -141,6 +142,10 @@ ReshardCost price(const StepSize& step) {
     case StepKind::kRealign:
       cost.wire_bytes = step.halo_bytes;
       cost.messages = step.halo_messages;
+      cost.local_bytes = 2 * out;
+      break;
+    case StepKind::kMakePending:
+      cost.messages = 0;
       cost.local_bytes = 2 * out;
       break;
     case StepKind::kAllGather:
@@ -250,6 +255,8 @@ std::string to_string(const Mesh& mesh, const ReshardStep& step) {
       return absl::StrCat("permute to [", lists_text(&mesh, step.lists_after), "]");
     case StepKind::kAllReduce:
       return absl::StrCat("all-reduce ", axes());
+    case StepKind::kMakePending:
+      return absl::StrCat("make pending ", axes());
     case StepKind::kReduceScatter:
       return absl::StrCat("reduce-scatter ", step.dim, " ", axes());
     case StepKind::kCrossMesh:

@@ -120,8 +120,9 @@ void Walk::change(const Move& move, int64_t n) {
     case StepKind::kRealign:
       state_.dims[move.dim].block = move.block;
       return;
+    case StepKind::kMakePending:
     case StepKind::kCrossMesh:
-      GSPMD_CHECK(false, "a step to another mesh inside a walk over one mesh");
+      GSPMD_CHECK(false, "a step inside a walk that only stands behind one");
   }
 }
 

@@ -12,7 +12,7 @@ import jax
 from jax._src import compiler as _compiler
 from jaxlib import _jax
 
-from gspmd import _core, _wrap
+from gspmd import _calls, _core, _wrap
 
 _lock = threading.Lock()
 _original = None
@@ -61,10 +61,25 @@ def _hook():
             _compiler.compile_or_get_cached = _compile
 
 
-def _compile(backend, computation, devices, compile_options, *args, **kwargs):
+def _compile(
+    backend,
+    computation,
+    devices,
+    compile_options,
+    host_callbacks,
+    executable_devices,
+    *args,
+    **kwargs,
+):
     if (_installed or _in_use.value) and _is_ours(backend, compile_options):
-        computation, compile_options = _partitioned(computation, compile_options)
-    return _original(backend, computation, devices, compile_options, *args, **kwargs)
+        computation, compile_options = _partitioned(
+            computation, compile_options, backend, executable_devices
+        )
+    return _original(
+        *(backend, computation, devices, compile_options, host_callbacks, executable_devices),
+        *args,
+        **kwargs,
+    )
 
 
 def _is_ours(backend, options):
@@ -73,16 +88,22 @@ def _is_ours(backend, options):
     return several and not isinstance(backend, getattr(_jax, "CompileOnlyPyClient", ()))
 
 
-def _partitioned(computation, options):
+def _partitioned(computation, options, backend, devices):
     options = type(options).ParseFromString(options.SerializeAsString())
     build = options.executable_build_options
-    partitioned = _core.partition(
-        computation.operation.get_asm(enable_debug_info=True).encode(),
-        computation.operation.attributes["sym_name"].value,
+    freedom = (
         build.num_partitions,
         list(build.allow_spmd_sharding_propagation_to_parameters),
         list(build.allow_spmd_sharding_propagation_to_output),
     )
+
+    def complete(text, target):
+        return _core.custom_calls(text.encode(), *freedom, target)
+
+    text = computation.operation.get_asm(enable_debug_info=True)
+    text = _calls.settle(computation, text, complete, (backend, devices, options))
+    name = computation.operation.attributes["sym_name"].value
+    partitioned = _core.partition(text.encode(), name, *freedom)
     _last.partitioned = partitioned
     wrapped, for_shardy = _wrap.wrap(partitioned, computation)
     build.use_shardy_partitioner = for_shardy

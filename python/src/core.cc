@@ -47,6 +47,40 @@ PartitionedProgram partition(nb::bytes program, std::string name, int64_t num_pa
   return gspmd::partition(std::move(request));
 }
 
+// {"dims": [8, 4], "axes": [["x"], []], "hlo": "{devices=...}", "sdy": "#sdy.sharding<@mesh, ...>"}
+nb::dict to_dict(const gspmd::CustomCallLayouts::Value& v) {
+  nb::dict out;
+  std::vector<int64_t> dims;
+  if (v.shape.is_array()) dims.assign(v.shape.dims().begin(), v.shape.dims().end());
+  out["dims"] = dims;
+  out["axes"] = v.axes;
+  out["hlo"] = v.hlo;
+  out["sdy"] = v.sdy;
+  return out;
+}
+
+nb::list custom_calls(nb::bytes program, int64_t num_partitions, std::vector<bool> free_parameters,
+                      std::vector<bool> free_results, const std::string& target) {
+  gspmd::PartitionRequest request;
+  request.program.assign(program.c_str(), program.size());
+  request.free_parameters = std::move(free_parameters);
+  request.free_results = std::move(free_results);
+  request.options.num_partitions = num_partitions;
+  nb::list out;
+  for (const gspmd::CustomCallLayouts& call : complete_custom_calls(std::move(request), target)) {
+    nb::dict one;
+    nb::list operands, results;
+    for (const auto& v : call.operands) operands.append(to_dict(v));
+    for (const auto& v : call.results) results.append(to_dict(v));
+    one["backend_config"] = nb::bytes(call.backend_config.data(), call.backend_config.size());
+    one["mesh"] = call.mesh;
+    one["operands"] = operands;
+    one["results"] = results;
+    out.append(one);
+  }
+  return out;
+}
+
 // Bad input becomes gspmd.Error with the whole diagnostic: place, source line and hint.
 void register_errors(nb::module_& m) {
   static PyObject* error = nb::exception<gspmd::Error>(m, "Error", PyExc_ValueError).ptr();
@@ -83,4 +117,6 @@ NB_MODULE(_core, m) {
       .def_prop_ro("warnings", [](const PartitionedProgram& p) { return p.compiled.warnings; });
   m.def("partition", &partition, nb::arg("program"), nb::arg("name"), nb::arg("num_partitions"),
         nb::arg("free_parameters"), nb::arg("free_results"));
+  m.def("custom_calls", &custom_calls, nb::arg("program"), nb::arg("num_partitions"),
+        nb::arg("free_parameters"), nb::arg("free_results"), nb::arg("target"));
 }

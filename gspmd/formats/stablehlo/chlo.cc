@@ -12,30 +12,25 @@ namespace {
 
 using mlir::Op;
 
-void finish(Importer& in, const Op& op, Instr* i) {
-  in.annotate(op, i, op.attrs);
-  in.define(op, i);
-}
-
 void square(Importer& in, const Op& op) {
   Instr* x = in.operand(op, 0);
-  finish(in, op, in.add(op, Opcode::kMultiply, x->shape, {x, x}));
+  in.finish(op, in.add(op, Opcode::kMultiply, x->shape, {x, x}));
 }
 
 void atan(Importer& in, const Op& op) {
   Instr* x = in.operand(op, 0);
   Instr* one = in.splat(op, in.number(op, x->shape.type(), 1), x->shape);
-  finish(in, op, in.add(op, Opcode::kAtan2, x->shape, {x, one}));
+  in.finish(op, in.add(op, Opcode::kAtan2, x->shape, {x, one}));
 }
 
 void conj(Importer& in, const Op& op) {
   Instr* x = in.operand(op, 0);
-  if (!is_complex(x->shape.type())) return finish(in, op, x);
+  if (!is_complex(x->shape.type())) return in.finish(op, x);
   ElementType part = x->shape.type() == ElementType::kC64 ? ElementType::kF32 : ElementType::kF64;
   Shape real = in.context().with_type(x->shape, part);
   Instr* im = in.add(op, Opcode::kNegate, real, {in.add(op, Opcode::kImag, real, {x})});
   Instr* re = in.add(op, Opcode::kReal, real, {x});
-  finish(in, op, in.add(op, Opcode::kComplex, x->shape, {re, im}));
+  in.finish(op, in.add(op, Opcode::kComplex, x->shape, {re, im}));
 }
 
 void equals_infinity(Importer& in, const Op& op, double sign) {
@@ -45,7 +40,7 @@ void equals_infinity(Importer& in, const Op& op, double sign) {
   double infinity = std::numeric_limits<double>::infinity();
   Instr* bound =
       in.splat(op, in.number(op, x->shape.type(), sign < 0 ? -infinity : infinity), x->shape);
-  finish(in, op, in.add(op, Opcode::kCompare, pred, {x, bound}, CompareAttrs{}));
+  in.finish(op, in.add(op, Opcode::kCompare, pred, {x, bound}, CompareAttrs{}));
 }
 void is_inf(Importer& in, const Op& op) { equals_infinity(in, op, 0); }
 void is_pos_inf(Importer& in, const Op& op) { equals_infinity(in, op, 1); }
@@ -53,31 +48,19 @@ void is_neg_inf(Importer& in, const Op& op) { equals_infinity(in, op, -1); }
 
 // Special functions: element-wise calls, under CHLO's own names (ops/custom_call.cc knows them).
 void special(Importer& in, const Op& op) {
-  std::vector<Instr*> operands;
-  for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(in.operand(op, k));
   CustomCallAttrs a;
   a.target = in.context().name(op.name);
-  finish(
-      in, op,
-      in.add(op, Opcode::kCustomCall, in.result_type(op), operands, Attrs(in.context().attrs(a))));
+  in.finish(op, in.add(op, Opcode::kCustomCall, in.result_type(op), in.operands(op),
+                       Attrs(in.context().attrs(a))));
 }
 
 // chlo.broadcast_add and the like: both operands get the result's dimensions.
-Instr* stretched(Importer& in, const Op& op, Instr* x, absl::Span<const int64_t> sizes) {
-  DimVector kept_sizes, kept;
-  int offset = static_cast<int>(sizes.size()) - x->shape.rank();
-  for (int d = 0; d < x->shape.rank(); ++d) {
-    int64_t size = x->shape.dim(d);
-    if (size == 1 && sizes[static_cast<size_t>(d + offset)] != 1) continue;
-    kept_sizes.push_back(size);
-    kept.push_back(d + offset);
-  }
-  Shape whole = in.context().array(x->shape.type(), sizes);
+Instr* stretched(Importer& in, const Op& op, Instr* x, Shape result) {
+  Shape whole = in.context().array(x->shape.type(), result.dims());
   if (same(whole, x->shape)) return x;
-  if (static_cast<int>(kept.size()) != x->shape.rank())
-    x = in.add(op, Opcode::kReshape, in.context().array(x->shape.type(), kept_sizes), {x},
-               ReshapeAttrs{});
-  return in.add(op, Opcode::kBroadcast, whole, {x}, DimsAttrs{in.context().dims(kept)});
+  DimVector dims;
+  for (int d = result.rank() - x->shape.rank(); d < result.rank(); ++d) dims.push_back(d);
+  return in.stretch(op, x, whole, dims);
 }
 
 void broadcasting(Importer& in, const Op& op) {
@@ -89,9 +72,9 @@ void broadcasting(Importer& in, const Op& op) {
   Shape shape = in.result_type(op);
   std::vector<Instr*> operands;
   for (size_t k = 0; k < op.operands.size(); ++k)
-    operands.push_back(stretched(in, op, in.operand(op, k), shape.dims()));
+    operands.push_back(stretched(in, op, in.operand(op, k), shape));
   const OpDef& d = def(*opcode);
-  finish(in, op, in.add(op, *opcode, shape, operands, Attrs(d.attrs, in.fields(op, d))));
+  in.finish(op, in.add(op, *opcode, shape, operands, Attrs(d.attrs, in.fields(op, d))));
 }
 
 constexpr std::pair<std::string_view, Translation> kTranslations[] = {

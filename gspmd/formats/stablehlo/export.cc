@@ -7,6 +7,7 @@
 
 #include "gspmd/formats/stablehlo/exporter.h"
 #include "gspmd/ir/frontend_attributes.h"
+#include "gspmd/ops/custom_call.h"
 #include "gspmd/sharding/refinement.h"
 #include "gspmd/sharding/spelling.h"
 
@@ -50,8 +51,12 @@ Leaves Exporter::all_operands(const Instr& i) const {
 }
 
 std::string Exporter::annotation(const Instr& i) const {
-  if (i.annotation == nullptr) return "";
-  return fmt::format(" {{mhlo.sharding = {}}}", quoted(print_hlo_sharding(*i.annotation)));
+  std::vector<std::string> all;
+  if (i.annotation != nullptr)
+    all.push_back("mhlo.sharding = " + quoted(print_hlo_sharding(*i.annotation)));
+  if (i.opcode == Opcode::kCustomCall && has_own_rule(i))
+    all.push_back("sdy.sharding_rule = " + *frontend_attribute(i, kSdyRule));
+  return all.empty() ? "" : fmt::format(" {{{}}}", absl::StrJoin(all, ", "));
 }
 
 void Exporter::emit(const Instr& i, std::string_view name, const Leaves& operands,
@@ -201,6 +206,7 @@ const Mesh* mesh_of(const GlobalInterface& g) {
   const auto look = [&](const std::vector<Sharding>& shardings, const std::vector<Shape>& shapes) {
     for (size_t k = 0; k < shardings.size(); ++k) {
       Sharding s = shardings[k];
+      if (!s) continue;  // a token
       if (!s->pending.empty()) throw Error("a parameter or result is unreduced");
       if (mesh != nullptr && mesh != &s.mesh() && !s->splitting().empty())
         throw Error("parameters and results are over several meshes");
@@ -217,9 +223,9 @@ const Mesh* mesh_of(const GlobalInterface& g) {
 }
 
 std::string sdy_text(Sharding s, const Mesh* mesh) {
-  if (s->splitting().empty()) {
+  if (!s || s->splitting().empty()) {
     std::string dims;
-    for (int d = 0; d < s.rank(); ++d) dims += d == 0 ? "{}" : ", {}";
+    for (int d = 0; s && d < s.rank(); ++d) dims += d == 0 ? "{}" : ", {}";
     return fmt::format("<@gspmd_mesh, [{}]>", dims);
   }
   (void)mesh;

@@ -9,6 +9,15 @@
 #include "gspmd/ops/field_value.h"
 
 namespace gspmd::stablehlo {
+
+std::string groups_text(const DeviceGroups* g) {
+  if (g == nullptr || g->num_groups == 0) return "dense<> : tensor<0x0xi64>";
+  std::vector<int64_t> flat;
+  for (const std::vector<int64_t>& row : expand(*g, g->num_groups * g->group_size))
+    flat.insert(flat.end(), row.begin(), row.end());
+  return dense_text(flat, {g->num_groups, g->group_size});
+}
+
 namespace {
 
 template <typename T>
@@ -31,14 +40,6 @@ std::string enum_text(const Field& f, uint8_t value) {
   if (kind == "compare_type") kind = "comparison_type";
   if (kind == "transpose_a") kind = "transpose";
   return fmt::format("#stablehlo<{} {}>", kind, absl::AsciiStrToUpper(name));
-}
-
-std::string groups_text(const DeviceGroups* g) {
-  if (g == nullptr || g->num_groups == 0) return "dense<> : tensor<0x0xi64>";
-  std::vector<int64_t> flat;
-  for (const std::vector<int64_t>& row : expand(*g, g->num_groups * g->group_size))
-    flat.insert(flat.end(), row.begin(), row.end());
-  return dense_text(flat, {g->num_groups, g->group_size});
 }
 
 std::string pairs_text(const PermuteAttrs& a) {

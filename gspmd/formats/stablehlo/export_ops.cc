@@ -7,6 +7,7 @@
 
 #include "gspmd/formats/stablehlo/exporter.h"
 #include "gspmd/ir/frontend_attributes.h"
+#include "gspmd/ops/custom_call.h"
 
 namespace gspmd::stablehlo {
 namespace {
@@ -287,18 +288,20 @@ std::string layouts(const std::vector<std::vector<int64_t>>& orders) {
   return "[" + out + "]";
 }
 
-int api_version(std::string_view name) {
-  return name == "API_VERSION_STATUS_RETURNING"           ? 2
-         : name == "API_VERSION_STATUS_RETURNING_UNIFIED" ? 3
-         : name == "API_VERSION_TYPED_FFI"                ? 4
-                                                          : 1;
+// As JAX writes it, and XLA reads it.
+void ragged_all_to_all(Exporter& e, const Instr& i) {
+  const auto& a = i.attrs<CollectiveAttrs>();
+  e.emit(i, "stablehlo.custom_call", e.all_operands(i),
+         {"call_target_name = \"ragged_all_to_all\"", "api_version = 4 : i32",
+          fmt::format("backend_config = {{channel_id = {} : i64, replica_groups = {}}}",
+                      a.channel_id, groups_text(a.groups))});
 }
 
 void custom_call(Exporter& e, const Instr& i) {
   const auto& a = i.attrs<CustomCallAttrs>();
   if (a.target.starts_with("chlo.")) return e.emit(i, std::string(a.target), e.all_operands(i), {});
   std::vector<std::string> attrs{"call_target_name = " + quoted(a.target)};
-  int version = api_version(a.api_version);
+  int64_t version = number_of_api_version(a.api_version);
   if (version != 1) attrs.push_back(fmt::format("api_version = {} : i32", version));
   if (a.has_side_effect) attrs.push_back("has_side_effect = true");
   if (i.extras != nullptr && !i.extras->backend_config.empty()) {
@@ -357,6 +360,8 @@ Form form_of(Opcode op) {
       return reduce_precision;
     case Opcode::kAllToAll:
       return all_to_all;
+    case Opcode::kRaggedAllToAll:
+      return ragged_all_to_all;
     case Opcode::kTopK:
       return top_k;
     case Opcode::kMulhi:

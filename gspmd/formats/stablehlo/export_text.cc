@@ -53,8 +53,9 @@ std::string dense_text(absl::Span<const int64_t> values, absl::Span<const int64_
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
-    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 32) {
-      out += fmt::format("\\{:02X}", static_cast<unsigned char>(c));
+    unsigned char byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\' || byte < 32 || byte > 126) {
+      out += fmt::format("\\{:02X}", byte);
     } else {
       out += c;
     }

@@ -17,6 +17,7 @@ std::string dense_text(const Literal& l);
 std::string dense_text(absl::Span<const int64_t> values, absl::Span<const int64_t> dims);
 std::string array_text(absl::Span<const int64_t> values);
 std::string quoted(std::string_view text);
+std::string groups_text(const DeviceGroups* g);  // a table of device numbers
 
 // The names of the arrays that a value of HLO consists of: tuples are taken apart.
 using Leaves = std::vector<std::string>;

@@ -235,6 +235,12 @@ Instr* Importer::operand(const mlir::Op& op, size_t k) {
   return value(op, op.operands[k]);
 }
 
+std::vector<Instr*> Importer::operands(const mlir::Op& op, size_t first) {
+  std::vector<Instr*> all;
+  for (size_t k = first; k < op.operands.size(); ++k) all.push_back(operand(op, k));
+  return all;
+}
+
 Shape Importer::result_type(const mlir::Op& op) const {
   std::vector<Shape> all;
   for (mlir::ValueId v : op.results) {
@@ -304,6 +310,22 @@ Instr* Importer::splat(const mlir::Op& op, Instr* scalar, Shape shape) {
   return add(op, Opcode::kBroadcast, shape, {scalar}, DimsAttrs{});
 }
 
+// Dimensions of size 1 that grow are dropped first: HLO's broadcast only adds dimensions.
+Instr* Importer::stretch(const mlir::Op& op, Instr* x, Shape shape,
+                         absl::Span<const int64_t> dims) {
+  DimVector kept_sizes, kept;
+  for (int d = 0; d < x->shape.rank(); ++d) {
+    int64_t to = dims[static_cast<size_t>(d)];
+    if (x->shape.dim(d) == 1 && shape.dim(static_cast<int>(to)) != 1) continue;
+    kept_sizes.push_back(x->shape.dim(d));
+    kept.push_back(to);
+  }
+  if (kept.size() != dims.size())
+    x = add(op, Opcode::kReshape, context_->array(x->shape.type(), kept_sizes), {x},
+            ReshapeAttrs{});
+  return add(op, Opcode::kBroadcast, shape, {x}, DimsAttrs{context_->dims(kept)});
+}
+
 void Importer::translate(const mlir::Op& op) {
   size_t dot = op.name.find('.');
   std::string_view dialect = std::string_view(op.name).substr(0, dot);
@@ -311,14 +333,12 @@ void Importer::translate(const mlir::Op& op) {
   if (dialect == "func" && name == "call") {
     const mlir::Attr* callee = op.attr("callee");
     if (callee == nullptr) fail(op, "calls nothing");
-    std::vector<Instr*> operands;
-    for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(operand(op, k));
+    std::vector<Instr*> given = operands(op);
     Computation* c = computation_of(op, callee->text);
     Instr* call =
-        add(op, Opcode::kCall, result_type(op), operands, Attrs(context_->attrs(CallAttrs{})));
+        add(op, Opcode::kCall, result_type(op), given, Attrs(context_->attrs(CallAttrs{})));
     call->called = module_->computation_array({&c, 1});
-    annotate(op, call, op.attrs);
-    return define(op, call);
+    return finish(op, call);
   }
   if (dialect == "sdy" && sdy_operation(op)) return;
   bool hlo = dialect == "stablehlo" || dialect == "mhlo" || dialect == "sdy";
@@ -343,17 +363,15 @@ bool Importer::can_translate(std::string_view name) const {
 }
 
 void Importer::generic(const mlir::Op& op, const OpDef& def) {
-  std::vector<Instr*> operands;
-  for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(operand(op, k));
+  std::vector<Instr*> given = operands(op);
   Attrs attrs(def.attrs, fields(op, def));
   std::vector<Computation*> called;
   for (const mlir::Region& r : op.regions) called.push_back(function_of_region(op, r));
   if (called.size() != def.called.size())
     fail(op, fmt::format("has {} regions, needs {}", called.size(), def.called.size()));
-  Instr* i = add(op, def.opcode, result_type(op), operands, attrs);
+  Instr* i = add(op, def.opcode, result_type(op), given, attrs);
   i->called = module_->computation_array(called);
-  annotate(op, i, op.attrs);
-  define(op, i);
+  finish(op, i);
 }
 
 Computation* Importer::computation_of(const mlir::Op& at, const std::string& function) {

@@ -6,6 +6,7 @@
 
 #include "gspmd/formats/stablehlo/importer.h"
 #include "gspmd/ir/frontend_attributes.h"
+#include "gspmd/ops/custom_call.h"
 
 namespace gspmd::stablehlo {
 namespace {
@@ -19,43 +20,30 @@ void constant(Importer& in, const Op& op) {
   const Literal& l = *value->literal;
   if (!l.splat || l.elided || l.shape.rank() == 0) {
     Instr* c = in.add(op, Opcode::kConstant, l.shape, {}, ConstantAttrs{&l});
-    in.annotate(op, c, op.attrs);
-    return in.define(op, c);
+    return in.finish(op, c);
   }
   Literal scalar{.shape = in.context().scalar(l.shape.type()), .data = l.data};
   Instr* c = in.add(op, Opcode::kConstant, scalar.shape, {},
                     ConstantAttrs{in.context().arena().make<Literal>(scalar)});
   Instr* all = in.splat(op, c, l.shape);
-  in.annotate(op, all, op.attrs);
-  in.define(op, all);
+  in.finish(op, all);
 }
 
-// Dimensions of size 1 that expand are dropped first: HLO's broadcast only adds dimensions.
+// The order of the dimensions may change on the way, which HLO's broadcast does as well.
 void broadcast_in_dim(Importer& in, const Op& op) {
   Instr* x = in.operand(op, 0);
   Shape shape = in.result_type(op);
   const Attr* mapping = in.find(op, "broadcast_dimensions");
   if (mapping == nullptr) in.fail(op, "broadcast_dimensions are missing");
-  DimVector dims = in.dims(op, *mapping), kept_sizes, kept_dims;
+  DimVector dims = in.dims(op, *mapping);
   if (static_cast<int>(dims.size()) != x->shape.rank()) {
     in.fail(op, fmt::format("broadcast_dimensions has {} entries for a tensor of rank {}",
                             dims.size(), x->shape.rank()));
   }
-  for (int d = 0; d < x->shape.rank(); ++d) {
-    int64_t to = dims[static_cast<size_t>(d)];
+  for (int64_t to : dims) {
     if (to < 0 || to >= shape.rank()) in.fail(op, fmt::format("there is no dimension {}", to));
-    if (x->shape.dim(d) == 1 && shape.dim(static_cast<int>(to)) != 1) continue;
-    kept_sizes.push_back(x->shape.dim(d));
-    kept_dims.push_back(to);
   }
-  if (kept_sizes.size() != dims.size()) {
-    Shape dropped = in.context().array(x->shape.type(), kept_sizes);
-    x = in.add(op, Opcode::kReshape, dropped, {x}, ReshapeAttrs{});
-  }
-  // The order of the dimensions may change on the way, which HLO's broadcast does as well.
-  x = in.add(op, Opcode::kBroadcast, shape, {x}, DimsAttrs{in.context().dims(kept_dims)});
-  in.annotate(op, x, op.attrs);
-  in.define(op, x);
+  in.finish(op, in.stretch(op, x, shape, dims));
 }
 
 void broadcast(Importer& in, const Op& op) {
@@ -64,8 +52,7 @@ void broadcast(Importer& in, const Op& op) {
   DimVector dims;
   for (int d = shape.rank() - x->shape.rank(); d < shape.rank(); ++d) dims.push_back(d);
   x = in.add(op, Opcode::kBroadcast, shape, {x}, DimsAttrs{in.context().dims(dims)});
-  in.annotate(op, x, op.attrs);
-  in.define(op, x);
+  in.finish(op, x);
 }
 
 // The old form: the last dimension of the left operand with the first of the right one.
@@ -75,8 +62,7 @@ void dot(Importer& in, const Op& op) {
   a->lhs_contract = in.context().dims({x->shape.rank() - 1});
   a->rhs_contract = in.context().dims({0});
   Instr* i = in.add(op, Opcode::kDot, in.result_type(op), {x, y}, *a);
-  in.annotate(op, i, op.attrs);
-  in.define(op, i);
+  in.finish(op, i);
 }
 
 // A scalar predicate holds for all elements.
@@ -86,16 +72,14 @@ void select(Importer& in, const Op& op) {
   if (p->shape.rank() == 0)
     p = in.splat(op, p, in.context().array(ElementType::kPred, shape.dims()));
   Instr* i = in.add(op, Opcode::kSelect, shape, {p, in.operand(op, 1), in.operand(op, 2)});
-  in.annotate(op, i, op.attrs);
-  in.define(op, i);
+  in.finish(op, i);
 }
 
 void loop(Importer& in, const Op& op) {
   if (op.regions.size() != 2) in.fail(op, "a loop has a condition and a body");
   if (op.results.size() != op.operands.size()) in.fail(op, "the results do not fit the operands");
   std::vector<mlir::ValueId> captured = in.captured_by(op, op.regions);
-  std::vector<Instr*> state;
-  for (size_t k = 0; k < op.operands.size(); ++k) state.push_back(in.operand(op, k));
+  std::vector<Instr*> state = in.operands(op);
   for (mlir::ValueId v : captured) state.push_back(in.value(op, v));
   Computation* called[] = {in.body_of_region(op, op.regions[0], captured, false),
                            in.body_of_region(op, op.regions[1], captured, true)};
@@ -124,8 +108,7 @@ void branches(Importer& in, const Op& op) {
 
 void optimization_barrier(Importer& in, const Op& op) {
   if (op.results.size() != op.operands.size()) in.fail(op, "the results do not fit the operands");
-  std::vector<Instr*> all;
-  for (size_t k = 0; k < op.operands.size(); ++k) all.push_back(in.operand(op, k));
+  std::vector<Instr*> all = in.operands(op);
   Instr* together = in.tuple(op, all);
   Instr* b = in.add(op, Opcode::kOptimizationBarrier, together->shape, {together});
   for (size_t k = 0; k < op.results.size(); ++k)
@@ -149,8 +132,7 @@ void reduce_precision(Importer& in, const Op& op) {
       in.fail(op, fmt::format("'{}' is no format", format), "such as e5m10");
   }
   Instr* i = in.add(op, Opcode::kReducePrecision, in.result_type(op), {in.operand(op, 0)}, a);
-  in.annotate(op, i, op.attrs);
-  in.define(op, i);
+  in.finish(op, i);
 }
 
 void get_dimension_size(Importer& in, const Op& op) {
@@ -193,16 +175,14 @@ void all_to_all(Importer& in, const Op& op) {
                DimsAttrs{c.dims(order)});
     y = in.add(op, Opcode::kReshape, in.result_type(op), {y}, ReshapeAttrs{});
   }
-  in.annotate(op, y, op.attrs);
-  in.define(op, y);
+  in.finish(op, y);
 }
 
 void rng(Importer& in, const Op& op) {
   const auto* a = static_cast<RngAttrs*>(in.fields(op, def(Opcode::kRng)));
   Instr* i =
       in.add(op, Opcode::kRng, in.result_type(op), {in.operand(op, 0), in.operand(op, 1)}, *a);
-  in.annotate(op, i, op.attrs);
-  in.define(op, i);
+  in.finish(op, i);
 }
 
 // An attribute in HLO's spelling of backend_config: a dictionary as {a = 1 : i32}, else a string.
@@ -245,14 +225,8 @@ void set_backend_config(Importer& in, const Op& op, Instr* call) {
   const Attr* config = op.attr("backend_config");
   if (const Attr* beside = op.attr("mhlo.backend_config")) config = beside;
   if (config == nullptr) return;
-  bool is_string = config->kind == Attr::Kind::kString;
-  if (is_string && config->text.empty()) return;
-  std::string text = is_string ? "" : as_text(*config);
-  if (is_string) {
-    text = "\"";
-    append_escaped(&text, config->text);
-    text += "\"";
-  }
+  if (config->kind == Attr::Kind::kString && config->text.empty()) return;
+  std::string text = as_text(*config);
   Extras e = call->extras == nullptr ? Extras() : *call->extras;
   e.backend_config = in.context().name(text);
   call->extras = in.context().arena().make<Extras>(e);
@@ -261,16 +235,7 @@ void set_backend_config(Importer& in, const Op& op, Instr* call) {
 std::string_view api_version(Importer& in, const Op& op) {
   const Attr* beside = op.attr("mhlo.backend_config");  // the form before the typed interface
   bool typed = beside != nullptr && beside->kind == Attr::Kind::kDict;
-  switch (typed ? 4 : in.integer_or(op, "api_version", 1)) {
-    case 2:
-      return "API_VERSION_STATUS_RETURNING";
-    case 3:
-      return "API_VERSION_STATUS_RETURNING_UNIFIED";
-    case 4:
-      return "API_VERSION_TYPED_FFI";
-    default:
-      return "";
-  }
+  return api_version_named(typed ? 4 : in.integer_or(op, "api_version", 1));
 }
 
 // operand_layouts and result_layouts, each minor to major; the call's shape.
@@ -332,22 +297,35 @@ void approximate_top_k(Importer& in, const Op& op, const Attr& config) {
   in.define(op, n == 1 ? heads[0] : in.tuple(op, heads));
 }
 
+// JAX writes this operator as a call, its groups in the dictionary of the call.
+void ragged_all_to_all(Importer& in, const Op& op, const Attr& config) {
+  Op plain = op;
+  for (const auto& entry : config.entries) plain.attrs.push_back(entry);
+  const OpDef& d = def(Opcode::kRaggedAllToAll);
+  auto* a = static_cast<CollectiveAttrs*>(in.fields(plain, d));
+  a->channel_id = in.integer_or(plain, "channel_id", 0);
+  in.finish(op, in.add(op, d.opcode, in.result_type(op), in.operands(op), Attrs(d.attrs, a)));
+}
+
 void custom_call(Importer& in, const Op& op) {
   CustomCallAttrs a;
   const Attr* config = op.attr("mhlo.backend_config");
+  const Attr* typed = op.attr("backend_config");
+  bool ragged = in.text_of(op, "call_target_name") == "ragged_all_to_all";
+  if (ragged && typed != nullptr && typed->kind == Attr::Kind::kDict) {
+    return ragged_all_to_all(in, op, *typed);
+  }
   if (in.text_of(op, "call_target_name") == "ApproxTopK" && config != nullptr) {
     return approximate_top_k(in, op, *config);
   }
   a.target = in.context().name(in.text_of(op, "call_target_name"));
   a.has_side_effect = in.integer_or(op, "has_side_effect", 0) != 0;
   a.api_version = api_version(in, op);
-  std::vector<Instr*> operands;
-  for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(in.operand(op, k));
+  std::vector<Instr*> operands = in.operands(op);
   Shape shape = set_layouts(in, op, operands, &a);
   Instr* call = in.add(op, Opcode::kCustomCall, shape, operands, Attrs(in.context().attrs(a)));
   set_backend_config(in, op, call);
-  in.annotate(op, call, op.attrs);
-  in.define(op, call);
+  in.finish(op, call);
 }
 
 // Operations of CHLO are composites in portable artifacts.
@@ -376,14 +354,12 @@ void composite(Importer& in, const Op& op) {
   if (chlo_composite(in, op)) return;
   const Attr* body = op.attr("decomposition");
   if (body == nullptr) in.fail(op, "a composite without decomposition");
-  std::vector<Instr*> operands;
-  for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(in.operand(op, k));
+  std::vector<Instr*> operands = in.operands(op);
   Computation* c = in.computation_of(op, body->text);
   Instr* call = in.add(op, Opcode::kCall, in.result_type(op), operands,
                        Attrs(in.context().attrs(CallAttrs{})));
   call->called = in.module().computation_array({&c, 1});
-  in.annotate(op, call, op.attrs);
-  in.define(op, call);
+  in.finish(op, call);
 }
 
 // What takes its sizes at run time, if they are not folded.

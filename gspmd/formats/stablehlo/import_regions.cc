@@ -53,8 +53,7 @@ Computation* Importer::function_of_region(const mlir::Op& op, const mlir::Region
     frame.values[v] = add(op, Opcode::kParameter, type(v), {}, ParameterAttrs{number++});
   }
   const mlir::Op& end = body_or_fail(op, region);
-  std::vector<Instr*> all;
-  for (size_t k = 0; k < end.operands.size(); ++k) all.push_back(operand(end, k));
+  std::vector<Instr*> all = operands(end);
   frame.computation->set_root(all.size() == 1 ? all[0] : tuple(end, all));
   frame_ = outer;
   move_last(frame.computation);
@@ -78,8 +77,7 @@ Computation* Importer::body_of_region(const mlir::Op& op, const mlir::Region& re
   for (size_t k = 0; k < state.size(); ++k)
     frame.values[state[k]] = element(op, p, static_cast<int64_t>(k));
   const mlir::Op& end = body_or_fail(op, region);
-  std::vector<Instr*> all;
-  for (size_t k = 0; k < end.operands.size(); ++k) all.push_back(operand(end, k));
+  std::vector<Instr*> all = operands(end);
   for (mlir::ValueId v : captured) {
     if (returns_captured) all.push_back(value(op, v));
   }

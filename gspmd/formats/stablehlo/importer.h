@@ -40,6 +40,7 @@ class Importer {
   Module& module() { return *module_; }
   Context& context() { return *context_; }
   Instr* operand(const mlir::Op& op, size_t k);
+  std::vector<Instr*> operands(const mlir::Op& op, size_t first = 0);  // all, or those from `first`
   Instr* value(const mlir::Op& op, mlir::ValueId v);
   Shape type(mlir::ValueId v) const { return program_.types[v]; }
   Shape result_type(const mlir::Op& op) const;  // a tuple where there are several
@@ -58,8 +59,15 @@ class Importer {
   // A scalar of a type, and an array full of it.
   Instr* number(const mlir::Op& op, ElementType type, double value);
   Instr* splat(const mlir::Op& op, Instr* scalar, Shape shape);
+  // Dimension d of `x` becomes dims[d] of `shape`; those of size 1 may grow.
+  Instr* stretch(const mlir::Op& op, Instr* x, Shape shape, absl::Span<const int64_t> dims);
   // The results of `op` are this instruction, or the elements of this tuple.
   void define(const mlir::Op& op, Instr* instr);
+  // The same, with the operation's annotation.
+  void finish(const mlir::Op& op, Instr* instr) {
+    annotate(op, instr, op.attrs);
+    define(op, instr);
+  }
   void alias(mlir::ValueId v, Instr* instr) { frame_->values[v] = instr; }
   // A computation with the region's arguments as parameters; what it uses from outside must be
   // constants.

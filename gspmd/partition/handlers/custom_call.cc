@@ -57,6 +57,7 @@ Computation* calling_branch(LocalOp& op, Shape state) {
 }
 
 Instr* zeros(Emitter& e, Shape s) {
+  if (s.is_token()) return e.add(Opcode::kAfterAll, s, {});
   if (!s.is_tuple()) return e.broadcast(e.zero(s.type()), s.dims());
   std::vector<Instr*> parts;
   for (Shape element : s.elements()) parts.push_back(zeros(e, element));
@@ -70,8 +71,10 @@ Computation* idle_branch(LocalOp& op, Shape state) {
   return c;
 }
 
+// Tokens stay where they are: they order what their own device does.
 Instr* shared(LocalOp& op, Instr* x) {
   Emitter& e = op.e;
+  if (x->shape.is_token()) return x;
   if (x->shape.is_tuple()) {
     std::vector<Instr*> parts;
     for (int k = 0; k < static_cast<int>(x->shape.elements().size()); ++k) {
@@ -103,19 +106,18 @@ Instr* call_once(LocalOp& op) {
   return shared(op, made);
 }
 
-// Results that are not arrays (tokens) can not be handed to other devices.
-bool only_arrays(Shape s) {
+// What is neither (opaque values) can not be handed to other devices.
+bool only_arrays_and_tokens(Shape s) {
   bool all = true;
-  for_each_leaf(s, [&](Shape leaf, int) { all &= leaf.is_array(); });
+  for_each_leaf(s, [&](Shape leaf, int) { all &= leaf.is_array() || leaf.is_token(); });
   return all;
 }
 
 Instr* localize_custom_call(LocalOp& op) {
   const auto& attrs = op.instr().attrs<CustomCallAttrs>();
   bool opaque = !has_custom_rule(op.instr()) && !is_annotation_target(attrs.target);
-  if (attrs.has_side_effect && opaque && op.it.manual.empty() && only_arrays(op.instr().shape)) {
-    return call_once(op);
-  }
+  bool once = attrs.has_side_effect && opaque && op.it.manual.empty();
+  if (once && only_arrays_and_tokens(op.instr().shape)) return call_once(op);
   Instr* r = localize_by_rule(op);
   CustomCallAttrs a = op.instr().attrs<CustomCallAttrs>();
   if (a.operand_layout_constraints.empty()) return r;
