@@ -22,10 +22,12 @@ CompileOptions compile_options(const Options& o) {
     std::optional<Stage> stage = parse_stage(o.stop_after);
     if (!stage) {
       throw UsageError(fmt::format("--stop-after: there is no stage {}", o.stop_after),
-                       "import, propagate, reconcile, optimize-reshards, localize, clean-up");
+                       "import, propagate, choose-layouts, reconcile, optimize-reshards, localize, "
+                       "clean-up");
     }
     c.stop_after = *stage;
   }
+  c.partition.choose_layouts = !o.keep_layouts;
   if (!o.dump_dir.empty()) {
     std::filesystem::create_directories(o.dump_dir);
     c.dump = [dir = o.dump_dir](Stage s, Module& m) {

@@ -54,9 +54,12 @@ void add_partitioning(CLI::App* command, Options* o) {
 }
 
 void add_pipeline(CLI::App* command, Options* o) {
-  command->add_option("--stop-after", o->stop_after,
-                      "write the program as it is after a stage: import, propagate, reconcile, "
-                      "optimize-reshards, localize, clean-up");
+  command->add_option(
+      "--stop-after", o->stop_after,
+      "write the program as it is after a stage: import, propagate, choose-layouts, "
+      "reconcile, optimize-reshards, localize, clean-up");
+  command->add_flag("--keep-layouts", o->keep_layouts,
+                    "lay every value out as completion says, even where another layout costs less");
   command->add_option("--dump-dir", o->dump_dir,
                       "write the program after each stage into this folder");
   command->add_option("--stats", o->stats_file,

@@ -37,6 +37,7 @@ struct Options {
   std::vector<std::string> custom_rules;    // "TARGET=a b, b c -> a c"
   std::vector<std::string> propagation_to;  // "parameters", "output"
   std::string stop_after;
+  bool keep_layouts = false;
   std::string dump_dir;
   std::string replica_groups = "iota";  // or "as-written"
 

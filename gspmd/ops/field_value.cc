@@ -1,5 +1,6 @@
 #include "gspmd/ops/field_value.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -106,6 +107,39 @@ bool same_value(const Field& f, const void* a, const void* b) {
 bool is_default(const Field& f, AttrsKind kind, const void* member) {
   static const Defaults kDefaults;
   return same_value(f, f.member(kDefaults.of(kind)), member);
+}
+
+size_t hash_of_attributes(Opcode op, Attrs a) {
+  if (op == Opcode::kConstant) {
+    absl::Span<const std::byte> bits = a.get<ConstantAttrs>().literal->data;
+    bits = bits.subspan(0, std::min<size_t>(bits.size(), 64));
+    return absl::HashOf(std::string_view(reinterpret_cast<const char*>(bits.data()), bits.size()));
+  }
+  size_t hash = 0;
+  void* attrs = const_cast<void*>(a.data());
+  for (const Field& f : def(op).fields) {
+    if (f.kind == FieldKind::kDims)
+      hash = absl::HashOf(hash, absl::Span<const int64_t>(*static_cast<Dims*>(f.member(attrs))));
+    if (f.kind == FieldKind::kInt && f.name != "channel_id")
+      hash = absl::HashOf(hash, *static_cast<int64_t*>(f.member(attrs)));
+  }
+  return hash;
+}
+
+bool same_attributes(Opcode op, Attrs a, Attrs b) {
+  if (a.data() == b.data()) return true;
+  if (op == Opcode::kConstant) {
+    const Literal &x = *a.get<ConstantAttrs>().literal, &y = *b.get<ConstantAttrs>().literal;
+    return !x.elided && !y.elided && x.splat == y.splat && x.data.size() == y.data.size() &&
+           std::equal(x.data.begin(), x.data.end(), y.data.begin());
+  }
+  for (const Field& f : def(op).fields) {
+    if (f.name == "channel_id") continue;
+    if (!same_value(f, f.member(const_cast<void*>(a.data())),
+                    f.member(const_cast<void*>(b.data()))))
+      return false;
+  }
+  return true;
 }
 
 }  // namespace gspmd

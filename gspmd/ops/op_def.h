@@ -74,8 +74,8 @@ Shape infer_shape(Opcode op, const InferArgs& args);
 // Fresh attributes of the operator's kind with default values; null data for kNone.
 void* make_attrs(AttrsKind kind, Arena& arena);
 
-// The rule of an instruction, memoised by (opcode, attributes, shapes, called computations) for one
-// context.
+// The rule of an instruction, memoised by (opcode, content of attributes, shapes, called
+// computations or what they combine) for one context: operators that are alike share one rule.
 class RuleCache {
  public:
   const Rule& get(const Instr& instr);  // operator must not be structural
@@ -84,15 +84,16 @@ class RuleCache {
  private:
   struct Key {
     Opcode opcode;
-    const void* attrs;
+    Attrs attrs;
     absl::Span<const Shape> shapes;  // result, operands
-    absl::Span<Computation* const> called;
+    absl::Span<const void* const> called;
 
-    friend bool operator==(const Key&, const Key&) = default;
+    bool operator==(const Key& other) const;
     template <typename H>
     friend H AbslHashValue(H h, const Key& k) {
-      return H::combine(std::move(h), k.opcode, k.attrs, k.shapes, k.called);
+      return H::combine(std::move(h), k.opcode, k.hash_of_attrs(), k.shapes, k.called);
     }
+    size_t hash_of_attrs() const;
   };
   struct Entry {
     Key key;
@@ -112,6 +113,7 @@ class RuleCache {
 
   Arena arena_;
   std::vector<Shape> shapes_;  // of the key that is looked up
+  std::vector<const void*> called_;
   absl::flat_hash_set<const Entry*, EntryHash, EntryEqual> rules_;
   std::vector<std::pair<const Instr*, const Rule*>> by_id_;  // passes ask for the same ones often
 };

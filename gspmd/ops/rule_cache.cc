@@ -1,5 +1,6 @@
 #include "gspmd/base/check.h"
 #include "gspmd/ops/custom_call.h"
+#include "gspmd/ops/field_value.h"
 #include "gspmd/ops/op_def.h"
 
 namespace gspmd {
@@ -14,12 +15,26 @@ const Rule& RuleCache::get(const Instr& instr) {
   return *rule;
 }
 
+bool RuleCache::Key::operator==(const Key& other) const {
+  return opcode == other.opcode && shapes == other.shapes && called == other.called &&
+         same_attributes(opcode, attrs, other.attrs);
+}
+
+size_t RuleCache::Key::hash_of_attrs() const { return hash_of_attributes(opcode, attrs); }
+
 const Rule* RuleCache::find_or_make(const Instr& instr) {
   if (instr.opcode == Opcode::kCustomCall && has_own_rule(instr))
     return def(instr).rule(instr, arena_);
   shapes_.assign(1, instr.shape);
   for (const Instr* o : instr.operands) shapes_.push_back(o->shape);
-  Key key{instr.opcode, instr.attributes.data(), shapes_, instr.called};
+  called_.clear();
+  for (const Computation* c : instr.called) {
+    static const char kCombiners[16] = {};  // their addresses stand for the combiners
+    Combiner combiner = combiner_of(*c);
+    called_.push_back(combiner == Combiner::kNone ? static_cast<const void*>(c)
+                                                  : &kCombiners[static_cast<size_t>(combiner)]);
+  }
+  Key key{instr.opcode, instr.attributes, shapes_, called_};
   auto at = rules_.find(key);
   if (at != rules_.end()) return (*at)->rule;
   GSPMD_CHECK(def(instr).rule != nullptr, describe(instr));

@@ -119,9 +119,19 @@ class Generator {
   std::vector<Candidate> found_;
 };
 
-Price reshard_price(ReshardPlanner& planner, Sharding from, Sharding to, Shape s) {
-  if (from == to || !from || !s.is_array()) return {};
-  return price_of(planner.plan(from, to, s.dims(), bits_of(s.type())).cost);
+// Calls f(shape, from, to) for each value that a candidate moves.
+template <typename F>
+void for_each_reshard(const Iteration& it, const Situation& now, const Candidate& c, F f) {
+  for (int t = 0; t < it.rule.num_tensors(); ++t) {
+    Shape s = it.shape(t);
+    Sharding other = it.is_result(t) ? now.results[t - it.rule.num_operands()] : now.operands[t];
+    if (!other || c.layouts[t] == other || !s.is_array()) continue;
+    if (it.is_result(t)) {
+      f(s, c.layouts[t], other);
+    } else if (!is_made_anywhere(*it.instr.operand(t))) {
+      f(s, other, c.layouts[t]);
+    }
+  }
 }
 
 }  // namespace
@@ -130,22 +140,33 @@ std::vector<Candidate> candidates(const Iteration& it, const Situation& now, boo
   return Generator(it, now, handlers).run();
 }
 
-void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planner,
-               const Machine& machine, Candidate* c) {
-  const auto other = [&](int t) {
-    return it.is_result(t) ? now.results[t - it.rule.num_operands()] : now.operands[t];
-  };
+void lay_out(const Iteration& it, const Situation& now, const Machine& machine, Candidate* c) {
   bool complete = true;
-  for (int t = 0; t < it.rule.num_tensors(); ++t)
-    c->layouts.push_back(it.layout(t, c->factors, &complete, other(t)));
+  for (int t = 0; t < it.rule.num_tensors(); ++t) {
+    c->layouts.push_back(
+        it.layout(t, c->factors, &complete,
+                  it.is_result(t) ? now.results[t - it.rule.num_operands()] : now.operands[t]));
+  }
   GSPMD_CHECK(complete, "a candidate that its tensors can not express: " + describe(it.instr));
   c->price = compute_price(it, c->factors, c->layouts);
-  for (int t = 0; t < it.rule.num_tensors(); ++t) {
-    if (!it.is_result(t) && is_made_anywhere(*it.instr.operand(t))) continue;
-    c->price += it.is_result(t) ? reshard_price(planner, c->layouts[t], other(t), it.shape(t))
-                                : reshard_price(planner, other(t), c->layouts[t], it.shape(t));
-  }
   c->units = c->price.units(machine);
+}
+
+void add_reshards(const Iteration& it, const Situation& now, ReshardPlanner& planner,
+                  const Machine& machine, Candidate* c) {
+  for_each_reshard(it, now, *c, [&](Shape s, Sharding from, Sharding to) {
+    c->price += price_of(planner.cost(from, to, s.dims(), bits_of(s.type())));
+  });
+  c->units = c->price.units(machine);
+}
+
+int64_t least_reshard_units(const Iteration& it, const Situation& now, const Machine& machine,
+                            const Candidate& c) {
+  Price least;
+  for_each_reshard(it, now, c, [&](Shape s, Sharding from, Sharding to) {
+    least += price_of(least_cost(from, to, s.dims(), bits_of(s.type())));
+  });
+  return least.units(machine);
 }
 
 }  // namespace gspmd

@@ -31,8 +31,13 @@ struct Situation {
 // one. Never empty: the last resort is not split at all.
 std::vector<Candidate> candidates(const Iteration& it, const Situation& now, bool handlers);
 
-// Fills in layouts and price: reshards of operands, the computation, reshards of results.
-void set_price(const Iteration& it, const Situation& now, ReshardPlanner& planner,
-               const Machine& machine, Candidate* c);
+// Fills in layouts, and the price of the computation alone.
+void lay_out(const Iteration& it, const Situation& now, const Machine& machine, Candidate* c);
+// Adds the reshards of operands and results to the price.
+void add_reshards(const Iteration& it, const Situation& now, ReshardPlanner& planner,
+                  const Machine& machine, Candidate* c);
+// What the reshards cost at least, found at once.
+int64_t least_reshard_units(const Iteration& it, const Situation& now, const Machine& machine,
+                            const Candidate& c);
 
 }  // namespace gspmd

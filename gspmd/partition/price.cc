@@ -15,6 +15,8 @@ int64_t mul(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &r) ? kTooMuch : std::min(r, kTooMuch);
 }
 
+constexpr int64_t kFused = 4;
+
 }  // namespace
 
 int64_t Price::units(const Machine& m) const {
@@ -51,6 +53,8 @@ Price compute_price(const Iteration& it, const FactorAxes& factors,
     for (const AxisList& axes : layouts[t]->dims) shards *= it.mesh->product(axes);
     p.memory_bytes = add(p.memory_bytes, bytes / shards);
   }
+  // Compilers fuse chains of these: mostly the values between never reach memory.
+  if (def(it.instr).traits.elementwise) p.memory_bytes /= kFused;
   return p;
 }
 

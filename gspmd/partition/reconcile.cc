@@ -3,8 +3,8 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
-#include <array>
 
+#include "gspmd/partition/chooser.h"
 #include "gspmd/partition/manual.h"
 
 namespace gspmd {
@@ -13,7 +13,7 @@ namespace {
 class Reconciler {
  public:
   Reconciler(PartitionState& state, Computation& computation, Replacements* replaced)
-      : s_(state), computation_(computation), replaced_(*replaced) {}
+      : s_(state), computation_(computation), chooser_(state), replaced_(*replaced) {}
 
   void run() {
     std::vector<Instr*> before = computation_.instrs();
@@ -109,15 +109,15 @@ class Reconciler {
 
   // An operator with a rule: choose its iteration space.
   void operate(Instr* i) {
-    const Rule& rule = s_.rules.get(*i);
-    Iteration it{*i, rule, mesh_of(*i), pool(), manual_axes(*i, s_.shardings)};
+    Iteration it = chooser_.iteration(*i);
     operand_layouts_.clear();
     for (const Instr* o : i->operands) {
       operand_layouts_.push_back(o->shape.is_array() ? s_.shardings.leaf(*o) : Sharding());
     }
     Situation now{operand_layouts_, s_.shardings.of(*i)};
-    if (agrees(it, now)) return keep(i);
-    Candidate chosen = choose(it, now);
+    const Choice& choice = chooser_.choose(it, now);
+    if (choice.agrees) return keep(i);
+    Candidate chosen = decide(it, now, choice);
     for (int k = 0; k < i->num_operands(); ++k) {
       if (!operand_layouts_[k]) continue;
       i->operands[k] = reshard(i->operands[k], {chosen.layouts[k]}, i, Reason::kReshardOperand);
@@ -126,96 +126,10 @@ class Reconciler {
     finish(i, absl::MakeConstSpan(chosen.layouts).subspan(i->num_operands()));
   }
 
-  // The commonest case: everything is laid out as the rule wants it, and nothing is partial. Then
-  // `candidates` could only offer this, with no reshard, and not splitting at all.
-  bool agrees(const Iteration& it, const Situation& now) {
-    if (agrees_trivially(it, now)) return true;
-    if (!collect_factors(it, now)) return false;
-    AxisSet used = it.manual;
-    for (int f = 0; f < it.rule.num_factors(); ++f) {
-      const AxisList& axes = agreed_[f];
-      if (axes.empty()) continue;
-      FactorId id = static_cast<FactorId>(f);
-      if (used.intersects(axes.set()) || it.rule.factor(id).combiner != Combiner::kNone ||
-          !can_split(it, id, axes, s_.options.handlers))
-        return false;
-      used |= axes.set();
-    }
-    for (int t = 0; t < it.rule.num_tensors(); ++t) {
-      if (!says_agreed_factors(it, t, layout(it, now, t))) return false;
-    }
-    return true;
-  }
-
-  // Element-wise, everything laid out alike.
-  static bool agrees_trivially(const Iteration& it, const Situation& now) {
-    if (!it.rule.is_pointwise() || now.results.size() != 1) return false;
-    for (Sharding s : now.operands) {
-      if (s != now.results[0]) return false;
-    }
-    return !now.operands.empty() && now.results[0]->pending.empty();
-  }
-
-  static Sharding layout(const Iteration& it, const Situation& now, int t) {
-    return it.is_result(t) ? now.results[t - it.rule.num_operands()] : now.operands[t];
-  }
-
-  // The axes of each factor as the tensors say; false where they say different things, or what no
-  // rule says.
-  bool collect_factors(const Iteration& it, const Situation& now) {
-    std::fill_n(agreed_.begin(), it.rule.num_factors(), AxisList());
-    for (int t = 0; t < it.rule.num_tensors(); ++t) {
-      Sharding s = layout(it, now, t);
-      if (!s || !it.shape(t).is_array() || &s.mesh() != it.mesh || s->manual != it.manual ||
-          !s->replicated.empty() || !s->pending.empty())
-        return false;
-      for (int d = 0; d < s.rank(); ++d) {
-        if (!s.dim(d).empty() && !collect_dim(it, t, d, s.dim(d))) return false;
-      }
-    }
-    return true;
-  }
-
-  bool collect_dim(const Iteration& it, int t, int d, const AxisList& axes) {
-    absl::Span<const FactorId> factors = it.rule.dim(t, d);
-    if (factors.empty()) return false;
-    if (factors.size() == 1) return agree_on(factors[0], axes);
-    for (FactorId f : factors) projected_[f] = AxisList();
-    int n = project_dim(*it.mesh, it.rule, factors, it.shape(t).dim(d), axes,
-                        absl::MakeSpan(projected_));
-    if (n != axes.size()) return false;
-    for (FactorId f : factors) {
-      if (!projected_[f].empty() && !agree_on(f, projected_[f])) return false;
-    }
-    return true;
-  }
-
-  bool agree_on(FactorId f, const AxisList& axes) {
-    if (agreed_[f].empty()) agreed_[f] = axes;
-    return agreed_[f] == axes;
-  }
-
-  bool says_agreed_factors(const Iteration& it, int t, Sharding s) const {
-    Shape shape = it.shape(t);
-    bool complete = true;
-    for (int d = 0; d < it.rule.rank(t); ++d) {
-      absl::Span<const FactorId> factors = it.rule.dim(t, d);
-      bool same = factors.size() == 1 ? agreed_[factors[0]] == s.dim(d)
-                                      : dim_axes(*it.mesh, it.rule, factors, shape.dim(d), agreed_,
-                                                 &complete) == s.dim(d);
-      if (!same || !complete) return false;
-    }
-    return true;
-  }
-
-  Candidate choose(const Iteration& it, const Situation& now) {
-    std::vector<Candidate> all = candidates(it, now, s_.options.handlers);
-    for (Candidate& c : all) {
-      set_price(it, now, s_.planner, s_.options.machine, &c);
-      bool free = c.price.wire_bytes == 0 && c.price.messages == 0;
-      if (free && &c == &all[0] && all.size() == 1) break;
-    }
-    return std::move(all[s_.decider.choose(it.instr, all)]);
+  Candidate decide(const Iteration& it, const Situation& now, const Choice& choice) {
+    if (s_.decider == nullptr) return choice.candidates[choice.cheapest];
+    std::vector<Candidate> all = chooser_.priced(it, now);
+    return all[s_.decider->choose(it.instr, all)];
   }
 
   // An operand that is gathered because the operator can not be split along its factor.
@@ -303,38 +217,19 @@ class Reconciler {
     return i;
   }
 
-  // Operators work over the mesh that most of their values are on; the main one where they differ.
-  const Mesh* mesh_of(const Instr& i) const {
-    absl::Span<const Sharding> results = s_.shardings.of(i);
-    if (results.empty() || !results[0]) return s_.mesh;
-    const Mesh* m = &results[0].mesh();
-    for (const Instr* o : i.operands) {
-      if (o->shape.is_array() && &s_.shardings.leaf(*o).mesh() != m) return s_.mesh;
-    }
-    return m;
-  }
-
   ShardingPool& pool() { return s_.module.context().shardings(); }
 
   static constexpr int64_t kWorthReporting = 1 << 20;
   PartitionState& s_;
   Computation& computation_;
+  Chooser chooser_;
   std::vector<Instr*> order_;
   std::vector<Sharding> operand_layouts_;
-  std::array<AxisList, kMaxFactors> agreed_, projected_;  // of the operator at hand
   Replacements& replaced_;
   absl::flat_hash_map<std::pair<const Instr*, Sharding>, Instr*> copies_;
 };
 
 }  // namespace
-
-size_t CheapestDecider::choose(const Instr&, absl::Span<const Candidate> candidates) {
-  size_t best = 0;
-  for (size_t k = 1; k < candidates.size(); ++k) {
-    if (candidates[k].units < candidates[best].units) best = k;
-  }
-  return best;
-}
 
 void reconcile(PartitionState& state) {
   Replacements replaced;

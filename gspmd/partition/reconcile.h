@@ -10,19 +10,16 @@
 
 namespace gspmd {
 
-// Names the alternatives that a choice was made from; the built-in one takes the cheapest, the
-// first among equals.
+// Chooses one of the ways to partition an operator. Without one, the cheapest is taken, the first
+// among equals.
 class Decider {
  public:
   virtual ~Decider() = default;
   virtual size_t choose(const Instr& instr, absl::Span<const Candidate> candidates) = 0;
 };
-class CheapestDecider : public Decider {
- public:
-  size_t choose(const Instr& instr, absl::Span<const Candidate> candidates) override;
-};
 
 struct PartitionOptions {
+  bool choose_layouts = true;  // false: values are laid out as completion says, whatever it costs
   bool handlers = true;  // false: only what the rules alone allow; the rest is gathered (for tests)
   bool poison_padding =
       false;  // padding of entry parameters and of every pad holds extreme values (for tests)
@@ -36,7 +33,7 @@ struct PartitionState {
   const Mesh* mesh;
   RuleCache& rules;
   ReshardPlanner& planner;
-  Decider& decider;
+  Decider* decider;  // null: the cheapest
   const PartitionOptions& options;
   std::vector<std::string>* warnings;
 };

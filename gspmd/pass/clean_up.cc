@@ -13,50 +13,17 @@ namespace gspmd {
 namespace {
 
 // What makes two instructions the same value: operator, shape, operands, called computations, and
-// the content of the attributes, but for the channels of collectives.
-size_t hash_of_attributes(const Instr& i) {
-  if (i.opcode == Opcode::kConstant) {
-    absl::Span<const std::byte> bits = i.attrs<ConstantAttrs>().literal->data;
-    bits = bits.subspan(0, std::min<size_t>(bits.size(), 64));
-    return absl::HashOf(std::string_view(reinterpret_cast<const char*>(bits.data()), bits.size()));
-  }
-  size_t hash = 0;
-  void* attrs = const_cast<void*>(i.attributes.data());
-  for (const Field& f : def(i).fields) {
-    if (f.kind == FieldKind::kDims)
-      hash = absl::HashOf(hash, absl::Span<const int64_t>(*static_cast<Dims*>(f.member(attrs))));
-    if (f.kind == FieldKind::kInt && f.name != "channel_id")
-      hash = absl::HashOf(hash, *static_cast<int64_t*>(f.member(attrs)));
-  }
-  return hash;
-}
-
-bool same_attributes(const Instr& a, const Instr& b) {
-  if (a.attributes.data() == b.attributes.data()) return true;
-  if (a.opcode == Opcode::kConstant) {
-    const Literal &x = *a.attrs<ConstantAttrs>().literal, &y = *b.attrs<ConstantAttrs>().literal;
-    return !x.elided && !y.elided && x.splat == y.splat && x.data.size() == y.data.size() &&
-           std::equal(x.data.begin(), x.data.end(), y.data.begin());
-  }
-  for (const Field& f : def(a).fields) {
-    if (f.name == "channel_id") continue;
-    if (!same_value(f, f.member(const_cast<void*>(a.attributes.data())),
-                    f.member(const_cast<void*>(b.attributes.data()))))
-      return false;
-  }
-  return true;
-}
-
+// the content of the attributes.
 struct ValueHash {
   size_t operator()(const Instr* i) const {
     return absl::HashOf(i->opcode, i->shape, absl::Span<Instr* const>(i->operands),
-                        hash_of_attributes(*i));
+                        hash_of_attributes(i->opcode, i->attributes));
   }
 };
 struct SameValue {
   bool operator()(const Instr* a, const Instr* b) const {
     return a->opcode == b->opcode && a->shape == b->shape && a->operands == b->operands &&
-           a->called == b->called && same_attributes(*a, *b);
+           a->called == b->called && same_attributes(a->opcode, a->attributes, b->attributes);
   }
 };
 

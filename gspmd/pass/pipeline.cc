@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "gspmd/partition/choose_layouts.h"
 #include "gspmd/partition/localize.h"
 #include "gspmd/partition/optimize_reshards.h"
 #include "gspmd/pass/canonicalize.h"
@@ -14,9 +15,13 @@ namespace gspmd {
 namespace {
 
 constexpr std::pair<Stage, std::string_view> kStages[] = {
-    {Stage::kImport, "import"},       {Stage::kPropagate, "propagate"},
-    {Stage::kReconcile, "reconcile"}, {Stage::kOptimizeReshards, "optimize-reshards"},
-    {Stage::kLocalize, "localize"},   {Stage::kCleanUp, "clean-up"},
+    {Stage::kImport, "import"},
+    {Stage::kPropagate, "propagate"},
+    {Stage::kChooseLayouts, "choose-layouts"},
+    {Stage::kReconcile, "reconcile"},
+    {Stage::kOptimizeReshards, "optimize-reshards"},
+    {Stage::kLocalize, "localize"},
+    {Stage::kCleanUp, "clean-up"},
 };
 
 int64_t num_devices(const NamedMesh& mesh) {
@@ -72,10 +77,11 @@ class Pipeline {
     if (stop(Stage::kPropagate, *module_, &completed.shardings)) return finish(&out);
 
     ReshardPlanner planner(&context.shardings());
-    CheapestDecider decider;
     PartitionState state{*module_, completed.shardings, refinement.mesh(), rules, planner,
-                         decider,  o_.partition,        &out.warnings};
+                         nullptr,  o_.partition,        &out.warnings};
     remember_interface(completed.shardings, &out);
+    if (o_.partition.choose_layouts) choose_layouts(state);  // completion looks at no price
+    if (stop(Stage::kChooseLayouts, *module_, &completed.shardings)) return finish(&out);
     reconcile(state);
     if (stop(Stage::kReconcile, *module_, &completed.shardings)) return finish(&out);
     optimize_reshards(

@@ -17,6 +17,7 @@ namespace gspmd {
 enum class Stage : uint8_t {
   kImport,
   kPropagate,
+  kChooseLayouts,
   kReconcile,
   kOptimizeReshards,
   kLocalize,

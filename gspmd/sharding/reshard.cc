@@ -221,13 +221,13 @@ ReshardStep step_of(const Move& move, const Units& units, absl::Span<const int> 
 }
 
 ReshardPlan plan_on_one_mesh(Sharding from, Sharding to, absl::Span<const int64_t> dims,
-                             int64_t element_bits) {
+                             int64_t element_bits, bool thorough, ReshardSearches* searches) {
   ReshardPlan plan;
   Units units(from, to);
   absl::InlinedVector<int, 4> active;
   ReshardProblem problem = problem_in_units(units, from, to, dims, element_bits, &active);
   std::vector<DimLayout> start = interface_layouts(from, dims), layouts = start;
-  for (const Move& move : search_reshard(problem)) {
+  for (const Move& move : searches->search(problem, thorough)) {
     append_step(step_of(move, units, active, layouts), from.mesh(), &layouts, &plan.steps);
   }
   GSPMD_CHECK(layouts == interface_layouts(to, dims), "a reshard that does not arrive");
@@ -245,6 +245,31 @@ void check_ends(Sharding from, Sharding to, absl::Span<const int64_t> dims) {
 
 }  // namespace
 
+ReshardCost least_cost(Sharding from, Sharding to, absl::Span<const int64_t> dims,
+                       int64_t element_bits) {
+  ReshardCost cost;
+  if (from->mesh != to->mesh || !from->pending.contains_all(to->pending)) return cost;
+  const Mesh& mesh = from.mesh();
+  int64_t bytes = element_bits, wanted = element_bits, held = element_bits;
+  for (int d = 0; d < from.rank(); ++d) {
+    int64_t a = from.local_size(d, dims[d]), b = to.local_size(d, dims[d]);
+    bytes *= a;
+    wanted *= b;
+    held *= std::min(a, b);
+  }
+  bytes = ceil_div(bytes, 8), wanted = ceil_div(wanted, 8), held = ceil_div(held, 8);
+  AxisSet reduced = from->pending - to->pending;
+  if (!reduced.empty()) {
+    int64_t group = mesh.product(reduced);
+    int64_t slices = mesh.product(to->splitting() - from->splitting() - reduced);
+    cost.wire_bytes += bytes / slices / group * (group - 1);
+    held = std::min(held, bytes / group);
+  }
+  cost.wire_bytes += std::max<int64_t>(wanted - held, 0);
+  if (held < wanted || !reduced.empty()) cost.messages = 1;
+  return cost;
+}
+
 struct ReshardPlanner::Impl {
   struct Key {
     Sharding from, to;
@@ -260,8 +285,12 @@ struct ReshardPlanner::Impl {
 
   ShardingPool* pool;
   absl::flat_hash_map<Key, std::unique_ptr<ReshardPlan>> plans;
+  absl::flat_hash_map<Key, ReshardCost> costs;
+  ReshardSearches searches;
 
   const ReshardPlan& plan(Sharding from, Sharding to, absl::Span<const int64_t> dims,
+                          int64_t element_bits);
+  const ReshardCost& cost(Sharding from, Sharding to, absl::Span<const int64_t> dims,
                           int64_t element_bits);
   ReshardPlan plan_across_meshes(Sharding from, Sharding to, absl::Span<const int64_t> dims,
                                  int64_t element_bits);
@@ -338,9 +367,21 @@ const ReshardPlan& ReshardPlanner::Impl::plan(Sharding from, Sharding to,
   Sharding before = before_pending(from, to);
   auto plan = std::make_unique<ReshardPlan>(
       before != to             ? plan_to_pending(from, before, to, dims, element_bits)
-      : from->mesh == to->mesh ? plan_on_one_mesh(from, to, dims, element_bits)
+      : from->mesh == to->mesh ? plan_on_one_mesh(from, to, dims, element_bits, true, &searches)
                                : plan_across_meshes(from, to, dims, element_bits));
   return *plans.emplace(std::move(key), std::move(plan)).first->second;
+}
+
+const ReshardCost& ReshardPlanner::Impl::cost(Sharding from, Sharding to,
+                                              absl::Span<const int64_t> dims,
+                                              int64_t element_bits) {
+  if (from->mesh != to->mesh || (!to->pending.empty() && before_pending(from, to) != to))
+    return plan(from, to, dims, element_bits).cost;
+  Key key{from, to, DimVector(dims.begin(), dims.end()), element_bits};
+  auto [at, is_new] = costs.try_emplace(std::move(key));
+  if (!is_new) return at->second;
+  check_ends(from, to, dims);
+  return at->second = plan_on_one_mesh(from, to, dims, element_bits, false, &searches).cost;
 }
 
 ReshardPlanner::ReshardPlanner(ShardingPool* pool) : impl_(std::make_unique<Impl>()) {
@@ -351,6 +392,11 @@ ReshardPlanner::~ReshardPlanner() = default;
 const ReshardPlan& ReshardPlanner::plan(Sharding from, Sharding to, absl::Span<const int64_t> dims,
                                         int64_t element_bits) {
   return impl_->plan(from, to, dims, element_bits);
+}
+
+const ReshardCost& ReshardPlanner::cost(Sharding from, Sharding to, absl::Span<const int64_t> dims,
+                                        int64_t element_bits) {
+  return impl_->cost(from, to, dims, element_bits);
 }
 
 }  // namespace gspmd

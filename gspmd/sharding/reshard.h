@@ -83,11 +83,19 @@ class ReshardPlanner {
   ~ReshardPlanner();
   const ReshardPlan& plan(Sharding from, Sharding to, absl::Span<const int64_t> dims,
                           int64_t element_bits);
+  // What a plan costs, or a little more: found with less effort.
+  const ReshardCost& cost(Sharding from, Sharding to, absl::Span<const int64_t> dims,
+                          int64_t element_bits);
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// What any sequence from `from` to `to` costs at least in wire bytes and messages (the rest is 0):
+// found without a search. See Search::estimate. Other meshes: 0.
+ReshardCost least_cost(Sharding from, Sharding to, absl::Span<const int64_t> dims,
+                       int64_t element_bits);
 
 // A sharding's layout at an interface: blocks of ceil(size/n).
 std::vector<DimLayout> interface_layouts(Sharding sharding, absl::Span<const int64_t> dims);

@@ -16,13 +16,14 @@
 namespace gspmd {
 namespace {
 
-constexpr int kMaxExpansions = 200;  // states whose successors are looked at
+// States whose successors are looked at: to take a sequence, and to price one.
+constexpr int kThorough = 200, kQuick = 5;
 
 // A* over states.
 class Search {
  public:
   explicit Search(const ReshardProblem& problem);
-  std::vector<Move> run();
+  FoundMoves run(int max_expansions);
 
  private:
   struct Node {
@@ -78,19 +79,25 @@ Search::Search(const ReshardProblem& problem) : p_(problem) {
   message_bytes_ = message_weight(start.bytes(), final_bytes_);
 }
 
-// What must still be received at least: a device holds of its final shard no more than the shorter
-// of the two blocks in each dimension. [{x}, {}] on its way to [{}, {x}]: all but 1/x.
+// What must still be sent and received at least: a device holds of its final shard no more than the
+// shorter of the two blocks in each dimension. [{x}, {}] on its way to [{}, {x}]: all but 1/x. A
+// reduction over g devices, scattered as far as it can be, sends (g-1)/g of what is left when all
+// slices are made, and leaves 1/g on each device.
 ReshardCost Search::estimate(const Walk& at) const {
-  absl::InlinedVector<DimLayout, 4> held = at.state().dims;
+  absl::InlinedVector<DimLayout, 4> held_dims = at.state().dims;
   for (int d = 0; d < p_.num_dims(); ++d) {
-    held[d].block = std::min(held[d].block, ceil_div(p_.sizes[d], at.product(p_.to[d])));
+    held_dims[d].block = std::min(held_dims[d].block, ceil_div(p_.sizes[d], at.product(p_.to[d])));
   }
+  int64_t held = local_bytes(held_dims, p_.element_bits);
   ReshardCost total = at.cost();
-  int64_t missing = final_bytes_ - local_bytes(held, p_.element_bits);
-  if (missing > 0) {
-    total.wire_bytes += missing;
-    total.messages += 1;
+  if (!at.to_reduce().empty()) {
+    int64_t group = at.product(list_of(at.to_reduce()));
+    int64_t bytes = at.bytes(), slices = at.product(list_of(at.free_units() & targeted_));
+    total.wire_bytes += bytes / slices / group * (group - 1);
+    held = std::min(held, bytes / group);
   }
+  total.wire_bytes += std::max<int64_t>(final_bytes_ - held, 0);
+  if (held < final_bytes_ || !at.to_reduce().empty()) total.messages += 1;
   return total;
 }
 
@@ -270,35 +277,53 @@ std::vector<Move> Search::path_to(int node) {
   return moves;
 }
 
-std::vector<Move> Search::run() {
+FoundMoves Search::run(int max_expansions) {
   auto moves_of = [](const Walk& w) {
     return std::vector<Move>(w.moves().begin(), w.moves().end());
   };
   Walk start(p_);
   slice_into_place(&start);
-  if (is_goal(start)) return moves_of(start);
-  if (auto direct = finish_directly(start)) return moves_of(*direct);
+  if (is_goal(start)) return {moves_of(start), true};
+  if (auto direct = finish_directly(start)) return {moves_of(*direct), true};
 
   Walk fallback = finish_canonically(start);
   bound_ = fallback.cost();
   first_moves_ = moves_of(start);
   push(start, -1, false);
-  for (int count = 0; !open_.empty() && count < kMaxExpansions; ++count) {
+  for (int count = 0; !open_.empty() && count < max_expansions; ++count) {
     int id = std::get<1>(open_.top());
     open_.pop();
     Walk at(p_, nodes_[id].state, nodes_[id].cost);
     if (node_of_.at(at.state()) != id) continue;
-    if (is_goal(at)) return path_to(id);
+    if (is_goal(at)) return {path_to(id), true};
     expand(at, nodes_[id].after_permute, [&](Walk& next, bool permuted) {
       slice_into_place(&next);
       push(next, id, permuted);
     });
   }
-  return best_ >= 0 ? path_to(best_) : moves_of(fallback);
+  bool ended = open_.empty();
+  return {best_ >= 0 ? path_to(best_) : moves_of(fallback), ended};
 }
 
 }  // namespace
 
-std::vector<Move> search_reshard(const ReshardProblem& problem) { return Search(problem).run(); }
+FoundMoves search_reshard(const ReshardProblem& problem, int max_expansions) {
+  return Search(problem).run(max_expansions);
+}
+
+const std::vector<Move>& ReshardSearches::search(const ReshardProblem& problem, bool thorough) {
+  int64_t shards = 1;
+  for (int64_t n : problem.unit_sizes) shards *= n;
+  ReshardProblem smallest = problem;
+  for (int64_t& size : smallest.sizes) {
+    if (size % shards == 0) size = shards;
+  }
+  smallest.element_bits = int64_t{1} << 16;  // so that roundings decide nothing
+  auto [at, is_new] = found_.try_emplace(smallest);
+  Found& f = at->second;
+  if (is_new || (thorough && !f.thorough && !f.found.is_cheapest))
+    f = {search_reshard(smallest, thorough ? kThorough : kQuick), thorough};
+  return f.found.moves;
+}
 
 }  // namespace gspmd

@@ -2,12 +2,14 @@
 
 // The search behind ReshardPlanner; private to the library.
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/inlined_vector.h>
 #include <absl/types/span.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "gspmd/sharding/reshard.h"
@@ -61,6 +63,13 @@ struct ReshardProblem {
   AxisSet pending, pending_after;
   int64_t element_bits = 0;
   int num_dims() const { return static_cast<int>(sizes.size()); }
+
+  friend bool operator==(const ReshardProblem&, const ReshardProblem&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ReshardProblem& p) {
+    return H::combine(std::move(h), p.unit_sizes, p.sizes, p.from, p.to, p.pending.bits(),
+                      p.pending_after.bits(), p.element_bits);
+  }
 };
 
 // A step in units.
@@ -73,9 +82,28 @@ struct Move {
   absl::InlinedVector<AxisList, 4> lists_after;  // kPermute
 };
 
-// The cheapest sequence from interface blocks to interface blocks by `rank`. Where the search
-// would take too long: the best that was found, at worst "reduce, gather, slice", which is always
-// right.
-std::vector<Move> search_reshard(const ReshardProblem& problem);
+// The cheapest sequence from interface blocks to interface blocks by `rank`. Where the search looks
+// at more than `max_expansions` states: the best that was found till then, at worst "reduce,
+// gather, slice", which is always right.
+struct FoundMoves {
+  std::vector<Move> moves;
+  bool is_cheapest = false;  // the search came to its end
+};
+FoundMoves search_reshard(const ReshardProblem& problem, int max_expansions);
+
+// The same, found once for problems whose costs are in proportion: those that differ in the sizes
+// of elements or of dimensions that divide by whatever may split them.
+class ReshardSearches {
+ public:
+  // `thorough` for a sequence that is to be taken; else enough to say what it costs.
+  const std::vector<Move>& search(const ReshardProblem& problem, bool thorough);
+
+ private:
+  struct Found {
+    FoundMoves found;
+    bool thorough = false;
+  };
+  absl::flat_hash_map<ReshardProblem, Found> found_;
+};
 
 }  // namespace gspmd

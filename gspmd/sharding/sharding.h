@@ -56,6 +56,7 @@ class Sharding {
   explicit operator bool() const { return data_ != nullptr; }
   const ShardingData& operator*() const { return *data_; }
   const ShardingData* operator->() const { return data_; }
+  const void* address() const { return data_; }  // equal for equal shardings of one pool
   friend bool operator==(Sharding, Sharding) = default;
   template <typename H>
   friend H AbslHashValue(H h, Sharding s) {

@@ -14,7 +14,8 @@ CORPUS = [
     "conv_sweep_fwd_8", "dequant_int8_2x4", "dilated_conv_train_4x2",
     "fft_spectral_8", "hybrid_small_train_2x4",
     "moe_small_fwd_4x2", "moe_small_train_8x1", "moe_xy_train_2x4", "ops_mix_2x4",
-    "pipe_pad_train_2x2x2", "resnet_uneven_train_1x4x2", "shardmap_mix_2x4", "xf_small_fwd_att1_2x4", "xf_small_train_fin_2x4",
+    "pipe_pad_train_2x2x2", "resnet_uneven_train_1x4x2", "shardmap_mix_2x4",
+    "xf_small_fwd_att1_2x4", "xf_small_train_fin_2x4",
     "xf_uneven_train_2x4",
 ]  # fmt: skip
 # Too large to run. What is named bad_ is meant to fail.

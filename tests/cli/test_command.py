@@ -170,12 +170,14 @@ def test_partition_writes_dumps_and_figures(program, tmp_path):
     assert set(figures["ms"]) == {"parse", "propagate", "partition", "optimize", "print", "total"}
     assert figures["instructions"]["before"] == 3
     names = sorted(p.name for p in dumps.iterdir())
-    assert names[0] == "00.import.hlo" and len(names) == 6
+    assert names[0] == "00.import.hlo" and len(names) == 7
     for path in dumps.iterdir():
         assert gspmd("convert", path, "-o", tmp_path / "again.hlo").returncode == 0
 
 
-@pytest.mark.parametrize("stage", ["import", "propagate", "reconcile", "optimize-reshards"])
+@pytest.mark.parametrize(
+    "stage", ["import", "propagate", "choose-layouts", "reconcile", "optimize-reshards"]
+)
 def test_stop_after(program, stage):
     run = gspmd("partition", program, f"--stop-after={stage}")
     assert run.returncode == 0, run.stderr
