@@ -141,6 +141,8 @@ void verify_stochastic_convert(const Instr& i) {
 
 constexpr OpTraits kTraits = {.elementwise = true, .shape_inferable = true};
 constexpr OpTraits kStatedTraits = {.elementwise = true};
+constexpr OpTraits kTranscendentalTraits = {
+    .elementwise = true, .shape_inferable = true, .transcendental = true};
 constexpr OpTraits kLinearTraits = {.elementwise = true, .shape_inferable = true, .linear = true};
 constexpr OpTraits kMoveTraits = {
     .elementwise = true, .shape_inferable = true, .data_movement = true, .linear = true};
@@ -172,37 +174,39 @@ constexpr Field kReducePrecisionFields[] = {
                                    .flops_per_point = flops}
 #define LIKE(id, operands, types) \
   ELEMENTWISE(id, operands, kTraits, (infer_like_operands<Opcode::k##id, types>), 1)
+#define TRANSCENDENTAL(id, operands, types) \
+  ELEMENTWISE(id, operands, kTranscendentalTraits, (infer_like_operands<Opcode::k##id, types>), 1)
 #define LINEAR(id, operands, types) \
   ELEMENTWISE(id, operands, kLinearTraits, (infer_like_operands<Opcode::k##id, types>), 1)
 
-LIKE(Acos, 1, kFloating);
-LIKE(Acosh, 1, kFloating);
-LIKE(Asin, 1, kFloating);
-LIKE(Asinh, 1, kFloating);
-LIKE(Atanh, 1, kFloating);
-LIKE(Cbrt, 1, kFloating);
+TRANSCENDENTAL(Acos, 1, kFloating);
+TRANSCENDENTAL(Acosh, 1, kFloating);
+TRANSCENDENTAL(Asin, 1, kFloating);
+TRANSCENDENTAL(Asinh, 1, kFloating);
+TRANSCENDENTAL(Atanh, 1, kFloating);
+TRANSCENDENTAL(Cbrt, 1, kFloating);
 LIKE(Ceil, 1, kFloats);
 LIKE(Clz, 1, kInts);
-LIKE(Cos, 1, kFloating);
-LIKE(Cosh, 1, kFloating);
-LIKE(Erf, 1, kFloats);
-LIKE(Exp, 1, kFloating);
-LIKE(Expm1, 1, kFloating);
+TRANSCENDENTAL(Cos, 1, kFloating);
+TRANSCENDENTAL(Cosh, 1, kFloating);
+TRANSCENDENTAL(Erf, 1, kFloats);
+TRANSCENDENTAL(Exp, 1, kFloating);
+TRANSCENDENTAL(Expm1, 1, kFloating);
 LIKE(Floor, 1, kFloats);
-LIKE(Log, 1, kFloating);
-LIKE(Log1p, 1, kFloating);
-LIKE(Logistic, 1, kFloating);
+TRANSCENDENTAL(Log, 1, kFloating);
+TRANSCENDENTAL(Log1p, 1, kFloating);
+TRANSCENDENTAL(Logistic, 1, kFloating);
 LIKE(Not, 1, kBits);
 LIKE(Popcnt, 1, kInts);
 LIKE(RoundNearestAfz, 1, kFloats);
 LIKE(RoundNearestEven, 1, kFloats);
-LIKE(Rsqrt, 1, kFloating);
+TRANSCENDENTAL(Rsqrt, 1, kFloating);
 LIKE(Sign, 1, kNumbers);
-LIKE(Sin, 1, kFloating);
-LIKE(Sinh, 1, kFloating);
-LIKE(Sqrt, 1, kFloating);
-LIKE(Tan, 1, kFloating);
-LIKE(Tanh, 1, kFloating);
+TRANSCENDENTAL(Sin, 1, kFloating);
+TRANSCENDENTAL(Sinh, 1, kFloating);
+TRANSCENDENTAL(Sqrt, 1, kFloating);
+TRANSCENDENTAL(Tan, 1, kFloating);
+TRANSCENDENTAL(Tanh, 1, kFloating);
 LINEAR(Negate, 1, kNumbers);
 ELEMENTWISE(Copy, 1, kMoveTraits, (infer_like_operands<Opcode::kCopy, kAny>), 0);
 ELEMENTWISE(Abs, 1, kTraits, (infer_real<Opcode::kAbs, kNumbers>), 1);
@@ -213,14 +217,14 @@ ELEMENTWISE(IsFinite, 1, kTraits, infer_is_finite, 1);
 LINEAR(Add, 2, kAny);
 LINEAR(Subtract, 2, kNumbers);
 LIKE(And, 2, kBits);
-LIKE(Atan2, 2, kFloating);
+TRANSCENDENTAL(Atan2, 2, kFloating);
 LIKE(Divide, 2, kNumbers);
 LIKE(Maximum, 2, kOrdered);
 LIKE(Minimum, 2, kOrdered);
 LIKE(Mulhi, 2, kInts);
 LIKE(Multiply, 2, kAny);
 LIKE(Or, 2, kBits);
-LIKE(Power, 2, kNumbers);
+TRANSCENDENTAL(Power, 2, kNumbers);
 LIKE(Remainder, 2, kReals);
 LIKE(ShiftLeft, 2, kInts);
 LIKE(ShiftRightArithmetic, 2, kInts);

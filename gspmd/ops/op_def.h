@@ -21,9 +21,10 @@ struct OpTraits {
   bool shape_inferable = false;  // HLO text may omit the result shape
   bool structural =
       false;  // no rule: tuples, control flow, calls, tokens (propagate and partition handle them)
-  bool collective = false;     // communicates between devices
-  bool side_effect = false;    // must be kept even without users (custom-call: see its attribute)
-  bool data_movement = false;  // moves or names elements and computes nothing
+  bool collective = false;      // communicates between devices
+  bool side_effect = false;     // must be kept even without users (custom-call: see its attribute)
+  bool data_movement = false;   // moves or names elements and computes nothing
+  bool transcendental = false;  // a function as exp or sqrt, that hardware has another unit for
   bool linear = false;  // f(a)+f(b) = f(a+b) in each operand alone: partial sums may pass through
 };
 

@@ -110,6 +110,7 @@ void Counter::count(const Instr& i, const Weight& w) {
       break;
     case CostClass::kElementwise:
       stats_.elementwise_flops += flops;
+      if (def(i).traits.transcendental) stats_.transcendentals += flops;
       break;
     default:
       stats_.other_flops += flops;

@@ -39,6 +39,7 @@ struct Stats {
   double unknown_loop_wire_bytes = 0;  // part of wire_bytes: in loops of unknown length
   int64_t loops_known = 0, loops_unknown = 0;
   // Dots and convolutions: floating-point operations. Elementwise and other: elements computed.
+  double transcendentals = 0;  // elements of exp, sqrt, ...; part of elementwise_flops
   double dot_flops = 0, convolution_flops = 0, elementwise_flops = 0, other_flops = 0;
   double bytes_touched =
       0;                   // read and written by all but what is free (ops/cost.h) and collectives

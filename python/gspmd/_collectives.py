@@ -67,7 +67,11 @@ class Collectives(list):
         head, *rows = self._rows()
 
         def line(cells, tag):
-            return "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells)
+            sides = ["right" if 0 < k < 5 else "left" for k in range(len(cells))]
+            return "".join(
+                f'<{tag} style="text-align:{side};padding:2px 8px">{html.escape(c)}</{tag}>'
+                for c, side in zip(cells, sides, strict=True)
+            )
 
         body = "".join(f"<tr>{line(r, 'td')}</tr>" for r in rows)
         return f"<table><tr>{line(head, 'th')}</tr>{body}</table>"

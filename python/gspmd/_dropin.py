@@ -7,6 +7,9 @@ partition; all others pass untouched.
 
 import contextlib
 import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import jax
 from jax._src import compiler as _compiler
@@ -14,43 +17,57 @@ from jaxlib import _jax
 
 from gspmd import _calls, _core, _wrap
 
+if TYPE_CHECKING:
+    from gspmd._partition import Partitioned
+
 _lock = threading.Lock()
-_original = None
-_installed = False
-_in_use = jax.make_user_context(False)
+_original: Callable[..., Any] | None = None
+_installed: str | None = None  # how errors are met, where gspmd is installed
+_in_use = jax.make_user_context(None)
 _last = threading.local()
+_ON_ERROR = ("raise", "xla")
 
 
 @contextlib.contextmanager
-def use():
+def use(*, on_error: str = "raise") -> Iterator[None]:
     """Within this context `jax.jit` over several devices is partitioned by gspmd.
 
     The same jitted function may be used inside and outside: JAX keeps an executable for each.
+
+    on_error: what becomes of a program that gspmd refuses: "raise" gspmd.Error, or "xla": it is
+      left to XLA's partitioner, with a warning.
     """
+    _check(on_error)
     _hook()
-    with _in_use(True):
+    with _in_use(on_error):
         yield
 
 
-def install():
+def install(*, on_error: str = "raise") -> None:
     """From now on gspmd partitions every `jax.jit` over several devices of this process.
 
-    What was compiled before stays as it is; `jax.clear_caches()` forgets it.
+    What was compiled before stays as it is; `jax.clear_caches()` forgets it. on_error as in `use`.
     """
     global _installed
+    _check(on_error)
     _hook()
-    _installed = True
+    _installed = on_error
 
 
-def uninstall():
+def uninstall() -> None:
     """Undoes `install`. Executables that were made in between stay as they are."""
     global _installed
-    _installed = False
+    _installed = None
 
 
-def last_report():
-    """The `_core.Partitioned` of the last program that this thread had partitioned, or None."""
-    return getattr(_last, "partitioned", None)
+def last_report() -> "Partitioned | None":
+    """The last program that this thread had partitioned under `use` or `install`, or None."""
+    return getattr(_last, "report", None)
+
+
+def _check(on_error):
+    if on_error not in _ON_ERROR:
+        raise ValueError(f'on_error is "raise" or "xla", got {on_error!r}')
 
 
 def _hook():
@@ -71,10 +88,16 @@ def _compile(
     *args,
     **kwargs,
 ):
-    if (_installed or _in_use.value) and _is_ours(backend, compile_options):
-        computation, compile_options = _partitioned(
-            computation, compile_options, backend, executable_devices
-        )
+    on_error = _in_use.value or _installed
+    if on_error is not None and _is_ours(backend, compile_options):
+        try:
+            computation, compile_options = _partitioned(
+                computation, compile_options, backend, executable_devices
+            )
+        except _core.Error as error:
+            if on_error == "raise":
+                raise
+            warnings.warn(f"gspmd leaves a program to XLA: {error}", stacklevel=2)
     return _original(
         *(backend, computation, devices, compile_options, host_callbacks, executable_devices),
         *args,
@@ -104,9 +127,16 @@ def _partitioned(computation, options, backend, devices):
     text = _calls.settle(computation, text, complete, (backend, devices, options))
     name = computation.operation.attributes["sym_name"].value
     partitioned = _core.partition(text.encode(), name, *freedom)
-    _last.partitioned = partitioned
+    _last.report = _report(partitioned, text, name)
     wrapped, for_shardy = _wrap.wrap(partitioned, computation)
     build.use_shardy_partitioner = for_shardy
     build.allow_spmd_sharding_propagation_to_parameters = [False] * len(partitioned.input_shardings)
     build.allow_spmd_sharding_propagation_to_output = [False] * len(partitioned.output_shardings)
     return wrapped, options
+
+
+def _report(partitioned, text, name):
+    from gspmd import _partition, _program  # which use this module
+
+    source = _program.Source(text.encode(), name, [], [])
+    return _partition.Partitioned(partitioned, source)

@@ -1,5 +1,7 @@
 """`gspmd.partition`: what a program becomes on many devices, and running it."""
 
+import dataclasses
+import html
 import json
 from typing import Any
 
@@ -25,10 +27,33 @@ def partition(program, *args, num_partitions: int = 0, **kwargs) -> "Partitioned
     not be partitioned, and what JAX itself raises while it lowers the function.
     """
     source = _program.read(program, args, kwargs)
-    inner = _core.partition(
-        source.code, source.name, num_partitions, source.free_parameters, source.free_results
-    )
+    try:
+        inner = _core.partition(
+            source.code, source.name, num_partitions, source.free_parameters, source.free_results
+        )
+    except _core.Error as error:
+        raise _core.Error(source.with_names(str(error))) from None
     return Partitioned(inner, source)
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryAnalysis:
+    """Bytes on one device; fields are also entries: `m["temp_size_in_bytes"]`."""
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    alias_size_in_bytes: int  # of results in the buffers of donated arguments
+    temp_size_in_bytes: int  # what the peak holds besides arguments and results
+    peak_memory_in_bytes: int
+    generated_code_size_in_bytes: int = 0  # not known before XLA compiles
+
+    def __getitem__(self, name: str) -> int:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def keys(self) -> list[str]:
+        return [field.name for field in dataclasses.fields(self)]
 
 
 class Partitioned:
@@ -59,7 +84,7 @@ class Partitioned:
         kept = self._named(self._inner.input_axes, self._inner.input_shardings)
         if self._source.kept is None:
             return self._source.unflatten_inputs(kept)
-        everything: list = [None] * len(self._source.input_names)
+        everything: list = [None] * len(self._source.input_names or [])
         for number, sharding in zip(self._source.kept, kept, strict=True):
             everything[number] = sharding
         return self._source.unflatten_inputs(everything)
@@ -75,6 +100,14 @@ class Partitioned:
         mesh = self._source.mesh
         return [_named_sharding(mesh, a, t) for a, t in zip(axes, texts, strict=True)]
 
+    def _interface(self):
+        """(name, sharding) of each parameter and result."""
+        inputs = self._named(self._inner.input_axes, self._inner.input_shardings)
+        outputs = self._named(self._inner.output_axes, self._inner.output_shardings)
+        names = self._source.parameter_names(len(inputs))
+        results = self._source.output_names or [f"result {k}" for k in range(len(outputs))]
+        return [*zip(names, inputs, strict=True), *zip(results, outputs, strict=True)]
+
     def collectives(self) -> Collectives:
         """What is communicated and why, the most bytes first."""
         lines = json.loads(self._inner.explanations_json())
@@ -86,38 +119,39 @@ class Partitioned:
         return json.loads(self._inner.stats_json())
 
     def cost_analysis(self) -> dict[str, float]:
-        """ "flops" and "bytes accessed" of one device, loops counted as often as they run."""
+        """Of one device, under JAX's keys; loops are counted as often as they run.
+
+        "flops": floating-point operations; "transcendentals": elements of exp, sqrt and the like;
+        "bytes accessed": read and written, before any fusion.
+        """
         stats = self.stats()
         return {
             "flops": float(sum(stats["flops"].values())),
+            "transcendentals": self._inner.transcendentals(),
             "bytes accessed": float(stats["bytes_touched"]),
         }
 
-    def memory_analysis(self) -> dict[str, int]:
-        """Bytes on one device, under the names of JAX's `CompiledMemoryStats`.
-
-        temp_size_in_bytes is what the peak holds besides arguments and results.
-        """
+    def memory_analysis(self) -> "MemoryAnalysis":
+        """Bytes on one device, under the names of JAX's `CompiledMemoryStats`."""
         arguments, results, aliased, peak = self._inner.memory()
-        return {
-            "argument_size_in_bytes": arguments,
-            "output_size_in_bytes": results,
-            "alias_size_in_bytes": aliased,
-            "temp_size_in_bytes": max(0, peak - arguments - results + aliased),
-            "generated_code_size_in_bytes": 0,
-            "peak_memory_in_bytes": peak,
-        }
+        return MemoryAnalysis(
+            argument_size_in_bytes=arguments,
+            output_size_in_bytes=results,
+            alias_size_in_bytes=aliased,
+            temp_size_in_bytes=max(0, peak - arguments - results + aliased),
+            peak_memory_in_bytes=peak,
+        )
 
     def explain(self) -> str:
         """For people: shardings of the interface, the table of collectives, warnings."""
-        inputs, outputs = self._inner.input_shardings, self._inner.output_shardings
-        kept = range(len(inputs)) if self._source.kept is None else self._source.kept
-        names = self._source.input_names or [f"parameter {k}" for k in kept]
         lines = [f"{self.num_partitions} devices"]
-        lines += [f"  {names[k]}: {s}" for k, s in zip(kept, inputs, strict=True)]
-        names = self._source.output_names or [f"result {k}" for k in range(len(outputs))]
-        lines += [f"  {n}: {s}" for n, s in zip(names, outputs, strict=True)]
-        return "\n".join([*lines, str(self.collectives()), *self._inner.warnings])
+        lines += [f"  {name}: {_spec_text(sharding)}" for name, sharding in self._interface()]
+        return "\n".join([*lines, str(self.collectives()), *self.warnings])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What could not be done well, with its place; parameters by the names of arguments."""
+        return [self._source.with_names(w) for w in self._inner.warnings]
 
     def check(self, seed: int = 0) -> str:
         """Runs the program on one virtual device and on all, on made-up inputs.
@@ -145,7 +179,20 @@ class Partitioned:
         )
 
     def _repr_html_(self):
-        return f"<p>{self.num_partitions} devices</p>{self.collectives()._repr_html_()}"
+        rows = "".join(
+            f'<tr><td style="text-align:left">{html.escape(name)}</td>'
+            f'<td style="text-align:left">{html.escape(_spec_text(sharding))}</td></tr>'
+            for name, sharding in self._interface()
+        )
+        return (
+            f"<p>{self.num_partitions} devices</p>"
+            f"<table><tr><th>array</th><th>sharding</th></tr>{rows}</table>"
+            f"{self.collectives()._repr_html_()}"
+        )
+
+
+def _spec_text(sharding):
+    return str(sharding.spec) if isinstance(sharding, NamedSharding) else str(sharding)
 
 
 def _named_sharding(mesh: Mesh | AbstractMesh | None, axes: list[list[str]], text: str):

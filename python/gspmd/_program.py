@@ -1,6 +1,7 @@
 """Programs of every form that JAX has, as bytes for the partitioner."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,24 @@ class Source:
     out_tree: Any = None
     mesh: Mesh | AbstractMesh | None = None
     call: Callable | None = None
+
+    def parameter_names(self, number: int) -> list[str]:
+        """args[0]['w'], ... of the parameters that are kept."""
+        if self.input_names is None:
+            return [f"parameter {k}" for k in range(number)]
+        kept = range(number) if self.kept is None else self.kept
+        return [self.input_names[k] for k in kept]
+
+    def with_names(self, message: str) -> str:
+        """A message with argN, as programs name their parameters, told by the argument's name."""
+        if self.input_names is None:
+            return message
+        names = self.parameter_names(len(self.input_names) if self.kept is None else len(self.kept))
+        told = []
+        for number in dict.fromkeys(int(n) for n in re.findall(r"\barg(\d+)\b", message)):
+            if number < len(names):
+                told.append(f"  arg{number} is {names[number]}")
+        return "\n".join([message, *told])
 
     def unflatten_inputs(self, leaves):
         return leaves if self.in_tree is None else tree_unflatten(self.in_tree, leaves)

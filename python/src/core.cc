@@ -7,6 +7,7 @@
 
 #include "gspmd/api/partitioned.h"
 #include "gspmd/base/version.h"
+#include "gspmd/report/stats.h"
 
 namespace nb = nanobind;
 
@@ -106,6 +107,12 @@ NB_MODULE(_core, m) {
       .def("stats_json", &PartitionedProgram::stats_json, Unlocked())
       .def("explanations_json", &PartitionedProgram::explanations_json, Unlocked())
       .def("check", &check, nb::arg("seed"), Unlocked())
+      .def(
+          "transcendentals",
+          [](const PartitionedProgram& p) {
+            return gspmd::compute_stats(*p.compiled.module).transcendentals;
+          },
+          Unlocked())
       .def("memory", &memory, Unlocked())
       .def_prop_ro("input_axes", &PartitionedProgram::parameter_axes)
       .def_prop_ro("output_axes", &PartitionedProgram::result_axes)

@@ -45,7 +45,7 @@ def test_contracting_dimension_split():
     f = jax.jit(layer, in_shardings=(sharded("x", "y"), sharded("y", None)))
     args = ramp(8, 16), ramp(16, 8)
     np.testing.assert_allclose(partitioned_here(f, *args), f(*args), rtol=1e-6)
-    assert "all-reduce" in gspmd.last_report().text()
+    assert "all-reduce" in gspmd.last_report().as_text()
 
 
 def test_one_device_passes_untouched():
@@ -79,6 +79,30 @@ def test_install_and_uninstall():
     after = gspmd.last_report()
     jax.jit(lambda a: a * 11 - 2)(x)
     assert gspmd.last_report() is after
+
+
+def test_what_gspmd_refuses_may_be_left_to_xla(monkeypatch):
+    def refuse(*args):
+        raise gspmd.Error("no such program")
+
+    monkeypatch.setattr("gspmd._core.partition", refuse)
+    x = jax.device_put(ramp(8, 8), sharded("x", "y"))
+    with gspmd.use(), pytest.raises(gspmd.Error, match="no such"):
+        jax.jit(lambda a: a * 13 - 2)(x)
+    with gspmd.use(on_error="xla"), pytest.warns(UserWarning, match="to XLA: no such"):
+        np.testing.assert_array_equal(jax.jit(lambda a: a * 13 - 2)(x), ramp(8, 8) * 13 - 2)
+    with pytest.raises(ValueError, match="on_error"), gspmd.use(on_error="ignore"):
+        pass
+    with pytest.raises(ValueError, match="on_error"):
+        gspmd.install(on_error=None)
+
+
+def test_report_of_the_last_program():
+    x = jax.device_put(ramp(8, 8), sharded("x", "y"))
+    partitioned_here(jax.jit(lambda a: a @ a.T), x)
+    report = gspmd.last_report()
+    assert report.num_partitions == 8 and report.collectives() and "all-" in report.explain()
+    assert report.memory_analysis().argument_size_in_bytes == 4 * 2 * 4
 
 
 @pytest.mark.parametrize("donate", [False, True])

@@ -88,4 +88,4 @@ def test_what_is_installed(environment):
         PATH=environment,
     )
     assert found.startswith("0.1.0 ") and "site-packages" in found.splitlines()[0]
-    assert "gspmd/py.typed" in found
+    assert "gspmd/py.typed" in found and "gspmd/_core.pyi" in found

@@ -42,13 +42,17 @@ def test_reports():
     (only,) = part.collectives()
     assert (only.kind, only.count, only.bytes) == ("all-reduce", 1, 4 * 8 * 4)
     assert only.place.endswith("test_partition.py:29")
-    assert part.cost_analysis()["flops"] >= 2 * 4 * 4 * 8
+    cost = part.cost_analysis()
+    assert cost["flops"] >= 2 * 4 * 4 * 8 and cost["transcendentals"] == 4 * 8
     memory = part.memory_analysis()
     assert memory["argument_size_in_bytes"] == 4 * 8 * 4 + 4 * 4 * 4
-    assert memory["output_size_in_bytes"] == 4 * 8 * 4
+    assert memory["output_size_in_bytes"] == memory.output_size_in_bytes == 4 * 8 * 4
+    with pytest.raises(KeyError):
+        memory["no_such_size"]
     assert "all-reduce" in part.as_text() and "stablehlo.all_reduce" in part.as_text("stablehlo")
     assert "args[0]['w']" in part.explain() and "all-reduce" in part.explain()
-    assert "<td>all-reduce</td>" in part._repr_html_()
+    assert ">all-reduce</td>" in part._repr_html_()
+    assert ">args[0][&#x27;w&#x27;]</td>" in part._repr_html_()
     part.check()
 
 
