@@ -126,7 +126,7 @@ class Search {
       best->gain = gain;
       best->changes.assign(trial.changes().begin(), trial.changes().end());
       best->start = start;
-    } while (since < kPatience && trial.let_worst_follow());
+    } while (since < kPatience && trial.changes().size() < kMostChanges && trial.let_worst_follow());
   }
 
   Signature signature(const Instr& i) {
@@ -141,6 +141,7 @@ class Search {
   static constexpr int kRounds = 3;
   static constexpr int kPatience = 10, kFailures = 4;
   static constexpr size_t kStarts = 4;
+  static constexpr size_t kMostChanges = 100;  // in one trial; the next one goes on from there
   static constexpr int64_t kSmall = 8;
   PartitionState& s_;
   Computation& c_;

@@ -280,34 +280,42 @@ bool LayoutTrial::let_worst_follow() {
   }
 }
 
-// Units of bringing a value to all the layouts that its users want, each once.
+// Units of bringing a value to all the layouts that its users want, each once. Of very many users
+// only those count that the trial affects.
 int64_t LayoutTrial::cost(const Instr& v, bool after) {
   Sharding from = after ? n_.layout(v) : n_.table(v);
-  absl::InlinedVector<Sharding, 8> targets;
+  Targets targets;
   absl::Span<Instr* const> users = n_.users(v);
-  for (size_t n = 0; n < users.size(); ++n) {
-    const Instr& u = *users[n];
-    if (n > 0 && users[n - 1] == &u) continue;
-    bool op = n_.is_operator(u);
-    const Choice* choice = nullptr;
-    if (op) {
-      auto at = affected_at_.find(&u);
-      // Of many users, each of the affected pays for itself.
-      if (users.size() > kManyUsers && at == affected_at_.end()) continue;
-      choice = after && at != affected_at_.end() ? affected_[at->second].after : &n_.before(u);
+  if (users.size() <= kTooManyUsers) {
+    for (size_t n = 0; n < users.size(); ++n) {
+      if (n == 0 || users[n - 1] != users[n]) add_targets(v, *users[n], after, &targets);
     }
-    for (int k = 0; k < u.num_operands(); ++k) {
-      if (u.operand(k) != &v) continue;
-      Sharding to = op                        ? choice->layouts[k]
-                    : is_reshard(u) && !after ? n_.table(u)
-                                              : n_.wanted_by(u, k, from);
-      if (to != from && std::find(targets.begin(), targets.end(), to) == targets.end())
-        targets.push_back(to);
-    }
+  } else {
+    for (const Affected& a : affected_) add_targets(v, *a.op, after, &targets);
   }
   int64_t units = 0;
   for (Sharding to : targets) units += n_.move(v, from, to);
   return units;
+}
+
+// How `u` wants `v` wherever it reads it.
+void LayoutTrial::add_targets(const Instr& v, const Instr& u, bool after, Targets* targets) {
+  Sharding from = after ? n_.layout(v) : n_.table(v);
+  const Choice* choice = nullptr;
+  if (n_.is_operator(u)) {
+    auto at = affected_at_.find(&u);
+    // Of many users, each of the affected pays for itself.
+    if (n_.users(v).size() > kManyUsers && at == affected_at_.end()) return;
+    choice = after && at != affected_at_.end() ? affected_[at->second].after : &n_.before(u);
+  }
+  for (int k = 0; k < u.num_operands(); ++k) {
+    if (u.operand(k) != &v) continue;
+    Sharding to = choice != nullptr         ? choice->layouts[k]
+                  : is_reshard(u) && !after ? n_.table(u)
+                                            : n_.wanted_by(u, k, from);
+    if (to != from && std::find(targets->begin(), targets->end(), to) == targets->end())
+      targets->push_back(to);
+  }
 }
 
 int64_t LayoutTrial::gain() {

@@ -103,7 +103,9 @@ class LayoutTrial {
   void touch(const Instr& value);
   void affect(Instr* op);
   void refresh();
+  using Targets = absl::InlinedVector<Sharding, 8>;
   int64_t cost(const Instr& v, bool after);
+  void add_targets(const Instr& v, const Instr& u, bool after, Targets* targets);
   bool follow_reshard(const Instr& value);
 
   Neighbourhood& n_;
