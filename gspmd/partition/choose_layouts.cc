@@ -126,7 +126,8 @@ class Search {
       best->gain = gain;
       best->changes.assign(trial.changes().begin(), trial.changes().end());
       best->start = start;
-    } while (since < kPatience && trial.changes().size() < kMostChanges && trial.let_worst_follow());
+    } while (since < kPatience && trial.changes().size() < kMostChanges &&
+             trial.let_worst_follow());
   }
 
   Signature signature(const Instr& i) {
