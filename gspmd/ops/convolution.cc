@@ -181,7 +181,7 @@ extern const OpDef kConvolutionDef = {
     .max_operands = 2,
     .attrs = AttrsKind::kConvAttrs,
     .fields = kFields,
-    .traits = {.shape_inferable = true, .linear = true},
+    .traits = {.shape_inferable = true, .sums = PartialSums::kPassInOne},
     .infer = infer,
     .rule = rule,
     .flops_per_point = 2,

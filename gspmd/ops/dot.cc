@@ -51,7 +51,7 @@ extern const OpDef kDotDef = {
     .max_operands = 2,
     .attrs = AttrsKind::kDotAttrs,
     .fields = kFields,
-    .traits = {.shape_inferable = true, .linear = true},
+    .traits = {.shape_inferable = true, .sums = PartialSums::kPassInOne},
     .infer = infer,
     .rule = rule,
     .flops_per_point = 2,

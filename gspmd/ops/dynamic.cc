@@ -123,23 +123,31 @@ constexpr Field kSizesFields[] = {stablehlo_name(
 constexpr Field kDimsFields[] = {stablehlo_name(
     required(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims)), "dimension")};
 
+// Not through indices.
+bool sums_pass_slice(const Instr&, int operand) { return operand == 0; }
+bool sums_pass_update(const Instr&, int operand) { return operand < 2; }
+
 }  // namespace
 
-extern const OpDef kDynamicSliceDef = {.opcode = Opcode::kDynamicSlice,
-                                       .name = "dynamic-slice",
-                                       .max_operands = -1,
-                                       .attrs = AttrsKind::kDynamicSliceAttrs,
-                                       .fields = kSizesFields,
-                                       .traits = {.data_movement = true},
-                                       .infer = infer_dynamic_slice,
-                                       .rule = dynamic_slice_rule};
-extern const OpDef kDynamicUpdateSliceDef = {.opcode = Opcode::kDynamicUpdateSlice,
-                                             .name = "dynamic-update-slice",
-                                             .min_operands = 2,
-                                             .max_operands = -1,
-                                             .traits = {.data_movement = true},
-                                             .infer = infer_dynamic_update_slice,
-                                             .rule = dynamic_update_slice_rule};
+extern const OpDef kDynamicSliceDef = {
+    .opcode = Opcode::kDynamicSlice,
+    .name = "dynamic-slice",
+    .max_operands = -1,
+    .attrs = AttrsKind::kDynamicSliceAttrs,
+    .fields = kSizesFields,
+    .traits = {.data_movement = true, .sums = PartialSums::kPassInOne},
+    .infer = infer_dynamic_slice,
+    .sums_pass = sums_pass_slice,
+    .rule = dynamic_slice_rule};
+extern const OpDef kDynamicUpdateSliceDef = {
+    .opcode = Opcode::kDynamicUpdateSlice,
+    .name = "dynamic-update-slice",
+    .min_operands = 2,
+    .max_operands = -1,
+    .traits = {.data_movement = true, .sums = PartialSums::kPassInAll},
+    .infer = infer_dynamic_update_slice,
+    .sums_pass = sums_pass_update,
+    .rule = dynamic_update_slice_rule};
 extern const OpDef kGetDimensionSizeDef = {.opcode = Opcode::kGetDimensionSize,
                                            .name = "get-dimension-size",
                                            .attrs = AttrsKind::kDimsAttrs,

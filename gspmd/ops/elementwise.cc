@@ -143,9 +143,30 @@ constexpr OpTraits kTraits = {.elementwise = true, .shape_inferable = true};
 constexpr OpTraits kStatedTraits = {.elementwise = true};
 constexpr OpTraits kTranscendentalTraits = {
     .elementwise = true, .shape_inferable = true, .transcendental = true};
-constexpr OpTraits kLinearTraits = {.elementwise = true, .shape_inferable = true, .linear = true};
-constexpr OpTraits kMoveTraits = {
-    .elementwise = true, .shape_inferable = true, .data_movement = true, .linear = true};
+constexpr OpTraits kProductTraits = {
+    .elementwise = true, .shape_inferable = true, .sums = PartialSums::kPassInOne};
+constexpr OpTraits kSumTraits = {
+    .elementwise = true, .shape_inferable = true, .sums = PartialSums::kPassInAll};
+constexpr OpTraits kConvertTraits = {.elementwise = true, .sums = PartialSums::kPassInOne};
+constexpr OpTraits kMoveTraits = {.elementwise = true,
+                                  .shape_inferable = true,
+                                  .data_movement = true,
+                                  .sums = PartialSums::kPassInOne};
+
+// Partial sums keep their precision.
+bool sums_pass_convert(const Instr& i, int) {
+  ElementType from = i.operand(0)->shape.type(), to = i.shape.type();
+  return class_of(from) == TypeClass::kFloat && class_of(to) == TypeClass::kFloat &&
+         bits_of(from) <= bits_of(to);
+}
+
+// The dividend's; integer division rounds.
+bool sums_pass_divide(const Instr& i, int operand) {
+  ElementType t = i.shape.type();
+  return operand == 0 && (class_of(t) == TypeClass::kFloat || is_complex(t));
+}
+
+bool sums_pass_select(const Instr&, int operand) { return operand > 0; }
 
 constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
 constexpr std::string_view kCompareTypes[] = {"", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
@@ -176,8 +197,10 @@ constexpr Field kReducePrecisionFields[] = {
   ELEMENTWISE(id, operands, kTraits, (infer_like_operands<Opcode::k##id, types>), 1)
 #define TRANSCENDENTAL(id, operands, types) \
   ELEMENTWISE(id, operands, kTranscendentalTraits, (infer_like_operands<Opcode::k##id, types>), 1)
-#define LINEAR(id, operands, types) \
-  ELEMENTWISE(id, operands, kLinearTraits, (infer_like_operands<Opcode::k##id, types>), 1)
+#define PRODUCT(id, operands, types) \
+  ELEMENTWISE(id, operands, kProductTraits, (infer_like_operands<Opcode::k##id, types>), 1)
+#define SUM(id, operands, types) \
+  ELEMENTWISE(id, operands, kSumTraits, (infer_like_operands<Opcode::k##id, types>), 1)
 
 TRANSCENDENTAL(Acos, 1, kFloating);
 TRANSCENDENTAL(Acosh, 1, kFloating);
@@ -207,22 +230,21 @@ TRANSCENDENTAL(Sinh, 1, kFloating);
 TRANSCENDENTAL(Sqrt, 1, kFloating);
 TRANSCENDENTAL(Tan, 1, kFloating);
 TRANSCENDENTAL(Tanh, 1, kFloating);
-LINEAR(Negate, 1, kNumbers);
+PRODUCT(Negate, 1, kNumbers);
 ELEMENTWISE(Copy, 1, kMoveTraits, (infer_like_operands<Opcode::kCopy, kAny>), 0);
 ELEMENTWISE(Abs, 1, kTraits, (infer_real<Opcode::kAbs, kNumbers>), 1);
-ELEMENTWISE(Imag, 1, kTraits, (infer_real<Opcode::kImag, kFloating>), 1);
-ELEMENTWISE(Real, 1, kTraits, (infer_real<Opcode::kReal, kFloating>), 1);
+ELEMENTWISE(Imag, 1, kProductTraits, (infer_real<Opcode::kImag, kFloating>), 1);
+ELEMENTWISE(Real, 1, kProductTraits, (infer_real<Opcode::kReal, kFloating>), 1);
 ELEMENTWISE(IsFinite, 1, kTraits, infer_is_finite, 1);
 
-LINEAR(Add, 2, kAny);
-LINEAR(Subtract, 2, kNumbers);
+SUM(Add, 2, kAny);
+SUM(Subtract, 2, kNumbers);
 LIKE(And, 2, kBits);
 TRANSCENDENTAL(Atan2, 2, kFloating);
-LIKE(Divide, 2, kNumbers);
 LIKE(Maximum, 2, kOrdered);
 LIKE(Minimum, 2, kOrdered);
 LIKE(Mulhi, 2, kInts);
-LIKE(Multiply, 2, kAny);
+PRODUCT(Multiply, 2, kAny);
 LIKE(Or, 2, kBits);
 TRANSCENDENTAL(Power, 2, kNumbers);
 LIKE(Remainder, 2, kReals);
@@ -230,10 +252,27 @@ LIKE(ShiftLeft, 2, kInts);
 LIKE(ShiftRightArithmetic, 2, kInts);
 LIKE(ShiftRightLogical, 2, kInts);
 LIKE(Xor, 2, kBits);
-ELEMENTWISE(Complex, 2, kTraits, infer_complex, 1);
+ELEMENTWISE(Complex, 2, kSumTraits, infer_complex, 1);
 ELEMENTWISE(Clamp, 3, kTraits, infer_clamp, 1);
-ELEMENTWISE(Select, 3, kTraits, infer_select, 1);
 
+extern const OpDef kDivideDef = {.opcode = Opcode::kDivide,
+                                 .name = "divide",
+                                 .min_operands = 2,
+                                 .max_operands = 2,
+                                 .traits = kProductTraits,
+                                 .infer = infer_like_operands<Opcode::kDivide, kNumbers>,
+                                 .sums_pass = sums_pass_divide,
+                                 .rule = pointwise,
+                                 .flops_per_point = 1};
+extern const OpDef kSelectDef = {.opcode = Opcode::kSelect,
+                                 .name = "select",
+                                 .min_operands = 3,
+                                 .max_operands = 3,
+                                 .traits = kSumTraits,
+                                 .infer = infer_select,
+                                 .sums_pass = sums_pass_select,
+                                 .rule = pointwise,
+                                 .flops_per_point = 1};
 extern const OpDef kCompareDef = {.opcode = Opcode::kCompare,
                                   .name = "compare",
                                   .min_operands = 2,
@@ -246,7 +285,8 @@ extern const OpDef kCompareDef = {.opcode = Opcode::kCompare,
                                   .flops_per_point = 1};
 extern const OpDef kConvertDef = {.opcode = Opcode::kConvert,
                                   .name = "convert",
-                                  .traits = kStatedTraits,
+                                  .traits = kConvertTraits,
+                                  .sums_pass = sums_pass_convert,
                                   .verify = verify_convert,
                                   .rule = pointwise,
                                   .flops_per_point = 1};

@@ -96,7 +96,7 @@ extern const OpDef kFftDef = {
     .name = kName,
     .attrs = AttrsKind::kFftAttrs,
     .fields = kFields,
-    .traits = {.shape_inferable = true, .linear = true},
+    .traits = {.shape_inferable = true, .sums = PartialSums::kPassInOne},
     .infer = infer,
     .rule = rule,
     .flops_per_point = 1,

@@ -118,16 +118,20 @@ constexpr Field kFields[] = {
     field<&GatherAttrs::indices_are_sorted>("indices_are_sorted", FieldKind::kBool),
 };
 
+bool passes(const Instr&, int operand) { return operand == 0; }
+
 }  // namespace
 
-extern const OpDef kGatherDef = {.opcode = Opcode::kGather,
-                                 .name = kName,
-                                 .min_operands = 2,
-                                 .max_operands = 2,
-                                 .attrs = AttrsKind::kGatherAttrs,
-                                 .fields = kFields,
-                                 .traits = {.shape_inferable = true, .data_movement = true},
-                                 .infer = infer,
-                                 .rule = rule};
+extern const OpDef kGatherDef = {
+    .opcode = Opcode::kGather,
+    .name = kName,
+    .min_operands = 2,
+    .max_operands = 2,
+    .attrs = AttrsKind::kGatherAttrs,
+    .fields = kFields,
+    .traits = {.shape_inferable = true, .data_movement = true, .sums = PartialSums::kPassInOne},
+    .infer = infer,
+    .sums_pass = passes,
+    .rule = rule};
 
 }  // namespace gspmd

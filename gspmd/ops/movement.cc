@@ -212,18 +212,29 @@ constexpr Field kReverseFields[] = {required(dims_field("dimensions"))};
 constexpr Field kConcatenateFields[] = {required(dims_field("dimension"))};
 constexpr Field kSliceFields[] = {required(whole_field<SliceAttrs>("slice", FieldKind::kSlices))};
 constexpr Field kPadFields[] = {required(whole_field<PadAttrs>("padding", FieldKind::kPadding))};
-constexpr OpTraits kMove = {.shape_inferable = true, .data_movement = true, .linear = true};
+constexpr OpTraits kMove = {
+    .shape_inferable = true, .data_movement = true, .sums = PartialSums::kPassInOne};
+constexpr OpTraits kMoveAll = {
+    .shape_inferable = true, .data_movement = true, .sums = PartialSums::kPassInAll};
+
+// Each part would pad with the value of its own.
+bool sums_pass_pad(const Instr& i, int operand) {
+  const Instr& value = *i.operand(1);
+  return operand == 0 && value.opcode == Opcode::kConstant &&
+         is_identity(*value.attrs<ConstantAttrs>().literal, Combiner::kSum);
+}
 
 }  // namespace
 
-extern const OpDef kBroadcastDef = {.opcode = Opcode::kBroadcast,
-                                    .name = "broadcast",
-                                    .stablehlo = "broadcast_in_dim",
-                                    .attrs = AttrsKind::kDimsAttrs,
-                                    .fields = kBroadcastFields,
-                                    .traits = {.data_movement = true, .linear = true},
-                                    .verify = verify_broadcast,
-                                    .rule = broadcast_rule};
+extern const OpDef kBroadcastDef = {
+    .opcode = Opcode::kBroadcast,
+    .name = "broadcast",
+    .stablehlo = "broadcast_in_dim",
+    .attrs = AttrsKind::kDimsAttrs,
+    .fields = kBroadcastFields,
+    .traits = {.data_movement = true, .sums = PartialSums::kPassInOne},
+    .verify = verify_broadcast,
+    .rule = broadcast_rule};
 extern const OpDef kTransposeDef = {.opcode = Opcode::kTranspose,
                                     .name = "transpose",
                                     .attrs = AttrsKind::kDimsAttrs,
@@ -243,14 +254,14 @@ extern const OpDef kConcatenateDef = {.opcode = Opcode::kConcatenate,
                                       .max_operands = -1,
                                       .attrs = AttrsKind::kDimsAttrs,
                                       .fields = kConcatenateFields,
-                                      .traits = kMove,
+                                      .traits = kMoveAll,
                                       .infer = infer_concatenate,
                                       .rule = concatenate_rule};
 extern const OpDef kSliceDef = {.opcode = Opcode::kSlice,
                                 .name = "slice",
                                 .attrs = AttrsKind::kSliceAttrs,
                                 .fields = kSliceFields,
-                                .traits = {.data_movement = true, .linear = true},
+                                .traits = {.data_movement = true, .sums = PartialSums::kPassInOne},
                                 .infer = infer_slice,
                                 .rule = slice_rule};
 extern const OpDef kPadDef = {.opcode = Opcode::kPad,
@@ -259,8 +270,9 @@ extern const OpDef kPadDef = {.opcode = Opcode::kPad,
                               .max_operands = 2,
                               .attrs = AttrsKind::kPadAttrs,
                               .fields = kPadFields,
-                              .traits = {.shape_inferable = true, .data_movement = true},
+                              .traits = kMove,
                               .infer = infer_pad,
+                              .sums_pass = sums_pass_pad,
                               .rule = pad_rule};
 
 }  // namespace gspmd

@@ -25,4 +25,11 @@ void* make_attrs(AttrsKind kind, Arena& arena) {
   return nullptr;
 }
 
+bool sums_pass(const Instr& instr, int operand) {
+  const OpDef& d = def(instr);
+  return d.traits.sums != PartialSums::kEnd && instr.shape.is_array() &&
+         instr.shape.type() != ElementType::kPred &&
+         (d.sums_pass == nullptr || d.sums_pass(instr, operand));
+}
+
 }  // namespace gspmd

@@ -14,6 +14,13 @@
 
 namespace gspmd {
 
+// Whether adding up partial sums may wait until after the operator.
+enum class PartialSums : uint8_t {
+  kEnd,        // no: they are added up before
+  kPassInOne,  // linear in each operand alone (a * b): one operand is partial
+  kPassInAll,  // linear in all operands together (a + b): all are partial
+};
+
 // What an operator is to passes that do not know it by name.
 struct OpTraits {
   bool elementwise =
@@ -25,7 +32,7 @@ struct OpTraits {
   bool side_effect = false;     // must be kept even without users (custom-call: see its attribute)
   bool data_movement = false;   // moves or names elements and computes nothing
   bool transcendental = false;  // a function as exp or sqrt, that hardware has another unit for
-  bool linear = false;  // f(a)+f(b) = f(a+b) in each operand alone: partial sums may pass through
+  PartialSums sums = PartialSums::kEnd;
 };
 
 struct InferArgs {
@@ -55,6 +62,9 @@ struct OpDef {
   // The result shape; throws Error (without place) where operands or attributes do not fit, with
   // the numbers and a hint. Null: the stated shape is taken.
   Shape (*infer)(const InferArgs& args) = nullptr;
+  // Where traits.sums lets partial sums pass: whether through this operand of this instruction.
+  // Null: through each. Operands that they do not pass through are complete.
+  bool (*sums_pass)(const Instr& instr, int operand) = nullptr;
   // Checks that `infer` can not make (attributes against the stated shape); throws Error.
   void (*verify)(const Instr& instr) = nullptr;
   // Null for structural operators. Pure: looks at this instruction (and the reducer it calls) only.
@@ -71,6 +81,9 @@ inline const OpDef& def(const Instr& i) { return def(i.opcode); }
 // The shape of op's result: inferred, or else the stated one. Throws Error (without place), also
 // where the number of operands is wrong.
 Shape infer_shape(Opcode op, const InferArgs& args);
+
+// Whether partial sums may pass from this operand to the result, an array.
+bool sums_pass(const Instr& instr, int operand);
 
 // Fresh attributes of the operator's kind with default values; null data for kNone.
 void* make_attrs(AttrsKind kind, Arena& arena);

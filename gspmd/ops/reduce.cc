@@ -50,6 +50,11 @@ constexpr Field kFields[] = {
     required(field<&DimsAttrs::dimensions>("dimensions", FieldKind::kDims))};
 constexpr std::string_view kCalled[] = {"to_apply"};
 
+// Sums of one tensor.
+bool passes(const Instr& i, int operand) {
+  return operand == 0 && i.num_operands() == 2 && combiner_of(*i.called[0]) == Combiner::kSum;
+}
+
 }  // namespace
 
 extern const OpDef kReduceDef = {
@@ -60,8 +65,9 @@ extern const OpDef kReduceDef = {
     .attrs = AttrsKind::kDimsAttrs,
     .fields = kFields,
     .called = kCalled,
-    .traits = {.shape_inferable = true},
+    .traits = {.shape_inferable = true, .sums = PartialSums::kPassInOne},
     .infer = infer,
+    .sums_pass = passes,
     .rule = rule,
     .flops_per_point = 1,
 };

@@ -176,13 +176,14 @@ constexpr Field kReshapeFields[] = {stablehlo_name(
 
 }  // namespace
 
-extern const OpDef kReshapeDef = {.opcode = Opcode::kReshape,
-                                  .name = "reshape",
-                                  .attrs = AttrsKind::kReshapeAttrs,
-                                  .fields = kReshapeFields,
-                                  .traits = {.data_movement = true, .linear = true},
-                                  .verify = verify_reshape,
-                                  .rule = rule};
+extern const OpDef kReshapeDef = {
+    .opcode = Opcode::kReshape,
+    .name = "reshape",
+    .attrs = AttrsKind::kReshapeAttrs,
+    .fields = kReshapeFields,
+    .traits = {.data_movement = true, .sums = PartialSums::kPassInOne},
+    .verify = verify_reshape,
+    .rule = rule};
 extern const OpDef kBitcastDef = {.opcode = Opcode::kBitcast,
                                   .name = "bitcast",
                                   .traits = {.data_movement = true},

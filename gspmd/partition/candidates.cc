@@ -26,16 +26,33 @@ class Generator {
   std::vector<Candidate> run() {
     int n = it_.rule.num_tensors();
     found_.reserve(static_cast<size_t>(n) + 1);
-    for (int t = n; t-- > 0;) {  // results first
-      if (!projected_[t].empty() && is_first_of_its_kind(t)) offer(starting_from(t));
+    offer_all(AxisSet(), 0);
+    for (int t = 0; t < it_.rule.num_operands(); ++t) {
+      AxisSet sums = passing(t);
+      if (!sums.empty()) offer_all(sums, t);
     }
-    offer(FactorAxes(it_.rule.num_factors()));
     return std::move(found_);
   }
 
  private:
   Sharding sharding(int t) const {
     return it_.is_result(t) ? now_.results[t - it_.rule.num_operands()] : now_.operands[t];
+  }
+
+  void offer_all(AxisSet sums, int sums_in) {
+    for (int t = it_.rule.num_tensors(); t-- > 0;) {  // results first
+      if (!projected_[t].empty() && is_first_of_its_kind(t))
+        offer({starting_from(t, sums), sums, sums_in});
+    }
+    offer({FactorAxes(it_.rule.num_factors()), sums, sums_in});
+  }
+
+  // The axes of operand t's partial sums, if they may pass through the operator.
+  AxisSet passing(int t) const {
+    Sharding s = now_.operands[t];
+    if (!s || &s.mesh() != it_.mesh || s->combiner != Combiner::kSum || !sums_pass(it_.instr, t))
+      return {};
+    return s->pending;
   }
 
   // Tensors that say the same need not be tried twice.
@@ -46,9 +63,9 @@ class Generator {
     return true;
   }
 
-  FactorAxes starting_from(int t) const {
+  FactorAxes starting_from(int t, AxisSet sums) const {
     FactorAxes axes(it_.rule.num_factors());
-    AxisSet used = it_.manual;
+    AxisSet used = it_.manual | sums;
     take(projected_[t], &axes, &used);
     for (int u : by_size_) take(projected_[u], &axes, &used);
     return axes;
@@ -68,8 +85,9 @@ class Generator {
   }
 
   // Drops from a candidate what can not be done, and keeps it if it is new.
-  void offer(FactorAxes axes) {
-    Combiner combiner = Combiner::kNone;
+  void offer(Candidate c) {
+    FactorAxes& axes = c.factors;
+    Combiner combiner = c.sums.empty() ? Combiner::kNone : Combiner::kSum;
     for (int f = 0; f < it_.rule.num_factors(); ++f) {
       FactorId id = static_cast<FactorId>(f);
       while (!axes[f].empty() && !can_split(it_, id, axes[f], handlers_)) axes[f].pop_back();
@@ -79,10 +97,10 @@ class Generator {
       combiner = factor.combiner;
     }
     make_expressible(&axes);
-    for (const Candidate& c : found_) {
-      if (c.factors == axes) return;
+    for (const Candidate& known : found_) {
+      if (known.factors == axes && known.sums == c.sums && known.sums_in == c.sums_in) return;
     }
-    found_.push_back(Candidate{std::move(axes), {}, {}, 0});
+    found_.push_back(std::move(c));
   }
 
   // Minor factors of merged dimensions lose their axes where some tensor can not say them.
@@ -134,6 +152,20 @@ void for_each_reshard(const Iteration& it, const Situation& now, const Candidate
   }
 }
 
+// Whether the sums that a candidate takes later are still to be taken of tensor t.
+bool is_partial(const Iteration& it, const Candidate& c, int t) {
+  if (c.sums.empty()) return false;
+  if (it.is_result(t) || t == c.sums_in) return true;
+  return def(it.instr).traits.sums == PartialSums::kPassInAll && sums_pass(it.instr, t);
+}
+
+Sharding with_sums(Sharding s, AxisSet axes, ShardingPool& pool) {
+  ShardingData data = *s;
+  data.pending |= axes;
+  data.combiner = Combiner::kSum;
+  return pool.intern(data);
+}
+
 }  // namespace
 
 std::vector<Candidate> candidates(const Iteration& it, const Situation& now, bool handlers) {
@@ -143,9 +175,10 @@ std::vector<Candidate> candidates(const Iteration& it, const Situation& now, boo
 void lay_out(const Iteration& it, const Situation& now, const Machine& machine, Candidate* c) {
   bool complete = true;
   for (int t = 0; t < it.rule.num_tensors(); ++t) {
-    c->layouts.push_back(
+    Sharding s =
         it.layout(t, c->factors, &complete,
-                  it.is_result(t) ? now.results[t - it.rule.num_operands()] : now.operands[t]));
+                  it.is_result(t) ? now.results[t - it.rule.num_operands()] : now.operands[t]);
+    c->layouts.push_back(is_partial(it, *c, t) ? with_sums(s, c->sums, it.pool) : s);
   }
   GSPMD_CHECK(complete, "a candidate that its tensors can not express: " + describe(it.instr));
   c->price = compute_price(it, c->factors, c->layouts);

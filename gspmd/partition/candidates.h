@@ -13,6 +13,8 @@ namespace gspmd {
 // One way to partition an operator: its iteration-space sharding, what it needs and what it makes.
 struct Candidate {
   FactorAxes factors;
+  AxisSet sums = {};  // along which an operand's partial sums pass to the result
+  int sums_in = 0;    // the operand; of operators linear in all operands together: any of them
   absl::InlinedVector<Sharding, 4>
       layouts;  // of all tensors: operands as needed, results as produced
   Price price;
@@ -26,9 +28,10 @@ struct Situation {
 };
 
 // The ways to partition an operator (the paper's section 4, all families at once): for each tensor
-// a candidate that starts from its sharding and takes from the others what fits, and those with
-// halos and indexed factors left out. The first one is the best of no communication where there is
-// one. Never empty: the last resort is not split at all.
+// a candidate that starts from its sharding and takes from the others what fits; and where an
+// operand is partial and the operator is linear, the same with the sums taken later. The first one
+// is the best of no communication where there is one. Never empty: the last resort is not split at
+// all.
 std::vector<Candidate> candidates(const Iteration& it, const Situation& now, bool handlers);
 
 // Fills in layouts, and the price of the computation alone.

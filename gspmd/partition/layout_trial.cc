@@ -15,7 +15,22 @@ bool divides_well(int64_t size, int64_t shards) {
   return size >= shards && ceil_div(size, shards) * shards * 16 <= size * 17;
 }
 
+// Whether a result laid out so is partial just as an operand is.
+bool passes_sums(const Neighbourhood::Layouts& layouts, size_t operands) {
+  for (size_t k = 0; k < operands; ++k) {
+    if (layouts[k] && layouts[k]->pending == layouts.back()->pending) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+// Whether laying a value out so costs its operator nothing but its own work: partial only if that
+// is what it makes.
+bool Neighbourhood::may_be(const Instr& value, Sharding layout) {
+  if (layout->pending.empty() || layout == this->layout(value)) return true;
+  return is_operator(value) && before(value).layouts.back()->pending == layout->pending;
+}
 
 bool Neighbourhood::is_operator(const Instr& i) const {
   const OpTraits& t = def(i).traits;
@@ -94,6 +109,10 @@ std::optional<Neighbourhood::Layouts> Neighbourhood::wish(const Instr& op) {
   const auto is_free_tensor = [&](int t) {
     return it.is_result(t) ? op.shape.is_array() && is_free(op) : is_free(*op.operand(t));
   };
+  const auto fits = [&](const Layouts& layouts, int t) {
+    if (!it.is_result(t)) return may_be(*op.operand(t), layouts[t]);
+    return layouts[t]->pending.empty() || passes_sums(layouts, op.operands.size());
+  };
   std::vector<Candidate> made;
   if (stands.agrees) made = chooser_.laid_out(it, {now.operands, now.results});
   std::optional<Layouts> best;
@@ -102,7 +121,13 @@ std::optional<Neighbourhood::Layouts> Neighbourhood::wish(const Instr& op) {
     size_t k = static_cast<size_t>(&c - stands.candidates.data());
     int64_t units = stands.agrees ? c.units : stands.compute_units[k];
     for (int t = 0; t < it.rule.num_tensors() && units < least; ++t) {
-      if (!it.shape(t).is_array() || (is_free_tensor(t) && c.layouts[t]->pending.empty())) continue;
+      if (!it.shape(t).is_array()) continue;
+      if (is_free_tensor(t) && fits(c.layouts, t)) {
+        // Left partial, it need not be added up where it is made.
+        if (!it.is_result(t) && !c.layouts[t]->pending.empty())
+          units -= before(*op.operand(t)).result_moves;
+        continue;
+      }
       units += it.is_result(t)
                    ? chooser_.move(it.shape(t), c.layouts[t], now.results[t - op.num_operands()])
                    : move(*op.operand(t), now.operands[t], c.layouts[t]);
@@ -154,13 +179,23 @@ void Neighbourhood::add_scattered(const Instr& op, Sharding made, std::vector<Sh
   }
 }
 
+bool Neighbourhood::can_pass_sums(const Instr& value) const {
+  absl::Span<Instr* const> all = users(value);
+  return std::any_of(all.begin(), all.end(), [&](const Instr* u) {
+    return is_reshard(*u) || def(*u).traits.sums != PartialSums::kEnd;
+  });
+}
+
 std::vector<Sharding> Neighbourhood::other_layouts(const Instr& op) {
   std::vector<Sharding> found;
   if (!is_free(op)) return found;
   const Choice& now = before(op);
   Iteration it = chooser_.iteration(op);
   Sharding made = now.layouts.back();
-  if (!made->pending.empty()) add_scattered(op, made, &found);
+  if (!made->pending.empty()) {
+    if (can_pass_sums(op)) found.push_back(made);
+    add_scattered(op, made, &found);
+  }
   FactorAxes factors = factor_axes(
       it, absl::MakeConstSpan(now.layouts).first(static_cast<size_t>(op.num_operands())),
       {&made, 1});
@@ -245,10 +280,12 @@ bool LayoutTrial::extend(Instr* op) {
   size_t before = changes_.size();
   for (int k = 0; k < op->num_operands(); ++k) {
     Instr* o = op->operand(k);
-    if (n_.is_free(*o) && (*wish)[k] != n_.layout(*o)) set(o, (*wish)[k]);
+    if (n_.is_free(*o) && (*wish)[k] != n_.layout(*o) && n_.may_be(*o, (*wish)[k]))
+      set(o, (*wish)[k]);
   }
   Sharding made = wish->back();
-  if (n_.is_free(*op) && made != n_.layout(*op) && made->pending.empty()) set(op, made);
+  bool fits = made->pending.empty() || passes_sums(*wish, op->operands.size());
+  if (n_.is_free(*op) && made != n_.layout(*op) && fits) set(op, made);
   return changes_.size() > before;
 }
 

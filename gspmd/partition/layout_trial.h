@@ -37,6 +37,8 @@ class Neighbourhood {
   // Nullopt where that is not cheaper than what stands.
   std::optional<Layouts> wish(const Instr& op);
 
+  bool may_be(const Instr& value, Sharding layout);
+
   // Layouts of the operator's result that are worth a try, the most promising first: other parallel
   // factors take its idle or costly axes, partial results are scattered.
   std::vector<Sharding> other_layouts(const Instr& op);
@@ -60,6 +62,7 @@ class Neighbourhood {
   };
   Now situation(const Instr& op) const;
   std::vector<FactorAxes> other_factors(const Iteration& it, const FactorAxes& now) const;
+  bool can_pass_sums(const Instr& value) const;
   void add_scattered(const Instr& op, Sharding made, std::vector<Sharding>* out);
 
   PartitionState& s_;

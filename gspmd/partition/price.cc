@@ -54,7 +54,8 @@ Price compute_price(const Iteration& it, const FactorAxes& factors,
     p.memory_bytes = add(p.memory_bytes, bytes / shards);
   }
   // Compilers fuse chains of these: mostly the values between never reach memory.
-  if (def(it.instr).traits.elementwise) p.memory_bytes /= kFused;
+  const OpTraits& t = def(it.instr).traits;
+  if (t.elementwise || t.data_movement) p.memory_bytes /= kFused;
   return p;
 }
 

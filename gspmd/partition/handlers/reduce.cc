@@ -12,14 +12,11 @@ bool is_constant_identity(const Instr& init, Combiner c) {
 }
 
 Instr* localize_reduce(LocalOp& op) {
-  Combiner combiner = Combiner::kNone;
-  AxisSet reduced = op.it.reduced(op.factors, &combiner);
+  Sharding made = op.results[0];
   int n = op.rule().num_operands() / 2;
-  if (!reduced.empty()) {
-    for (int k = n; k < 2 * n; ++k) {
-      if (is_constant_identity(*op.instr().operand(k), combiner)) continue;
-      op.operands[k] = once(op, op.operands[k], combiner, reduced);
-    }
+  for (int k = n; k < 2 * n && !made->pending.empty(); ++k) {
+    if (is_constant_identity(*op.instr().operand(k), made->combiner)) continue;
+    op.operands[k] = once(op, op.operands[k], made->combiner, made->pending);
   }
   return localize_by_rule(op);
 }

@@ -101,12 +101,68 @@ ENTRY main {
 )";
 }
 
-// The sum is scattered over the batch, by which the next dot can be split. What comes before the
-// last dot is smaller than what comes after it, and is gathered.
-TEST(ChooseLayouts, ScattersAPartialSumWhereItsUsersCanBeSplit) {
+// The next dot makes the partial sums smaller; they are scattered over the batch, by which the rest
+// can be split. What comes before the last dot is smaller than what comes after it, and is
+// gathered.
+TEST(ChooseLayouts, ScattersAPartialSumWhereItIsSmall) {
   EXPECT_THAT(collectives(attention(4096), false), ElementsAre("all-reduce f32[64,128,512]"));
   EXPECT_THAT(collectives(attention(4096)),
-              ElementsAre("reduce-scatter f32[64,128,512]", "all-gather f32[8,128,128]"));
+              ElementsAre("reduce-scatter f32[64,128,128]", "all-gather f32[8,128,128]"));
+}
+
+// `ops` work on u and v, f32[64,128], which two dots make as partial sums, and on a complete c.
+std::string partial_sums(std::string_view ops) {
+  return R"(
+HloModule sums, num_partitions=8
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+ENTRY main {
+  x = f32[64,4096] parameter(0), sharding={devices=[1,8]<=[8]}
+  w = f32[4096,128] parameter(1), sharding={devices=[8,1]<=[8]}
+  c = f32[64,128] parameter(2)
+  u = f32[64,128] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = f32[64,4096] tanh(x)
+  v = f32[64,128] dot(y, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  zero = f32[] constant(0)
+)" + std::string(ops) +
+         "\n}\n";
+}
+
+TEST(ChooseLayouts, AddsUpOnceWhatIsAdded) {
+  std::string text = partial_sums("ROOT r = f32[64,128] add(u, v)");
+  EXPECT_THAT(collectives(text, false),
+              ElementsAre("all-reduce f32[64,128]", "all-reduce f32[64,128]"));
+  EXPECT_THAT(collectives(text), ElementsAre("all-reduce f32[64,128]"));
+}
+
+// A complete operand is added by one device.
+TEST(ChooseLayouts, AddsACompleteValueOnce) {
+  EXPECT_THAT(collectives(partial_sums("s = f32[64,128] add(u, c)\n"
+                                       "ROOT r = f32[64,128] subtract(s, v)")),
+              ElementsAre("all-reduce f32[64,128]"));
+}
+
+TEST(ChooseLayouts, AddsUpAfterTheSumsBecameSmaller) {
+  EXPECT_THAT(collectives(partial_sums("m = f32[64,128] multiply(u, c)\n"
+                                       "ROOT r = f32[64] reduce(m, zero), dimensions={1}, "
+                                       "to_apply=add")),
+              ElementsAre("all-reduce f32[64]"));
+  EXPECT_THAT(collectives(partial_sums("ROOT r = f32[8,128] slice(u), slice={[0:8], [0:128]}")),
+              ElementsAre("all-reduce f32[8,128]"));
+}
+
+// What is not linear in its operand, or loses precision, takes complete values.
+TEST(ChooseLayouts, AddsUpBeforeWhatIsNotLinear) {
+  constexpr std::string_view kEnds[] = {
+      "t = f32[64,128] tanh(u)\n ROOT r = f32[8,128] slice(t), slice={[0:8], [0:128]}",
+      "t = bf16[64,128] convert(u)\n ROOT r = bf16[8,128] slice(t), slice={[0:8], [0:128]}",
+      "t = f32[64,128] divide(c, u)\n ROOT r = f32[64] reduce(t, zero), dimensions={1}, "
+      "to_apply=add",
+  };
+  for (std::string_view ops : kEnds) {
+    std::vector<std::string> found = collectives(partial_sums(ops));
+    ASSERT_FALSE(found.empty()) << ops;
+    EXPECT_THAT(found[0], HasSubstr("f32[64,128]")) << ops;
+  }
 }
 
 // With few features it is cheaper to bring them to the batch's layout than to sum up.
