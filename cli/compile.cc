@@ -1,6 +1,7 @@
 #include "cli/compile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,20 @@
 #include "gspmd/report/stats.h"
 
 namespace gspmd::cli {
+namespace {
+
+// --machine: a built-in one by its name, else a file.
+Machine machine_of(const Options& o) {
+  if (o.machine.empty()) return {};
+  if (const MachineFacts* known = find_machine(o.machine)) return machine_from(*known);
+  if (o.machine.ends_with(".json"))
+    return machine_from(read_machine(o.machine, read_all(o.machine)));
+  throw UsageError(fmt::format("--machine: there is no machine '{}'", o.machine),
+                   fmt::format("one of {}, or a file FILE.json", fmt::join(machine_names(), ", ")));
+}
+
+}  // namespace
+
 CompileOptions compile_options(const Options& o) {
   CompileOptions c;
   c.num_partitions = o.num_partitions;
@@ -28,6 +43,7 @@ CompileOptions compile_options(const Options& o) {
     c.stop_after = *stage;
   }
   c.partition.choose_layouts = !o.keep_layouts;
+  c.partition.machine = machine_of(o);
   if (!o.dump_dir.empty()) {
     std::filesystem::create_directories(o.dump_dir);
     c.dump = [dir = o.dump_dir](Stage s, Module& m) {

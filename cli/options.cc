@@ -1,9 +1,12 @@
 #include "cli/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <cstdio>
+
+#include "gspmd/partition/machine.h"
 
 namespace gspmd::cli {
 
@@ -39,6 +42,10 @@ void add_partitioning(CLI::App* command, Options* o) {
                    "'0={replicated}'; over --mesh also 'w=[{x},{}]'; repeatable")
       ->take_all()
       ->allow_extra_args(false);
+  command->add_option(
+      "--machine", o->machine,
+      "what prices are those of: " + fmt::format("{}", fmt::join(machine_names(), ", ")) +
+          ", or a JSON file (docs/machines.md); otherwise a typical accelerator");
   command
       ->add_option(
           "--custom-rule", o->custom_rules,

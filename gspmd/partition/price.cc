@@ -20,20 +20,27 @@ constexpr int64_t kFused = 4;
 }  // namespace
 
 int64_t Price::units(const Machine& m) const {
-  int64_t n = add(mul(wire_bytes, m.per_wire_byte), mul(messages, m.per_message));
-  return add(add(n, mul(memory_bytes, m.per_memory_byte)), flops / m.flops_per_unit);
+  int64_t n = add(mul(add(wire_bytes, far_bytes), m.per_wire_byte), mul(messages, m.per_message));
+  n = add(n, mul(far_messages, m.per_message / 16));
+  n = add(n, mul(memory_bytes, m.per_memory_byte));
+  int64_t per_1024 = m.per_1024_flops[static_cast<size_t>(kind)];
+  return add(n, add(mul(flops / 1024, per_1024), flops % 1024 * per_1024 / 1024));
 }
 
 Price& Price::operator+=(const Price& o) {
   wire_bytes = add(wire_bytes, o.wire_bytes);
   messages += o.messages;
   memory_bytes = add(memory_bytes, o.memory_bytes);
+  far_bytes = add(far_bytes, o.far_bytes);
+  far_messages += o.far_messages;
+  if (flops == 0) kind = o.kind;
   flops = add(flops, o.flops);
   return *this;
 }
 
 Price price_of(const ReshardCost& cost) {
-  return Price{cost.wire_bytes, cost.messages, cost.local_bytes, 0};
+  return Price{
+      cost.wire_bytes, cost.messages, cost.local_bytes, 0, cost.far_bytes, cost.far_messages, {}};
 }
 
 Price compute_price(const Iteration& it, const FactorAxes& factors,
@@ -46,6 +53,7 @@ Price compute_price(const Iteration& it, const FactorAxes& factors,
                              it.mesh->product(factors[f])));
   }
   p.flops = static_cast<int64_t>(static_cast<double>(points) * def(it.instr).flops_per_point);
+  p.kind = flop_kind(it.instr);
   for (int t = 0; t < it.rule.num_tensors(); ++t) {
     Shape s = it.shape(t);
     if (!s.is_array()) continue;

@@ -76,7 +76,7 @@ class Pipeline {
     if (o_.completed) o_.completed(*module_, completed.shardings);
     if (stop(Stage::kPropagate, *module_, &completed.shardings)) return finish(&out);
 
-    ReshardPlanner planner(&context.shardings());
+    ReshardPlanner planner(&context.shardings(), o_.partition.machine.links);
     PartitionState state{*module_, completed.shardings, refinement.mesh(), rules, planner,
                          nullptr,  o_.partition,        &out.warnings};
     remember_interface(completed.shardings, &out);

@@ -152,13 +152,14 @@ bool is_unsplit(absl::Span<const DimLayout> layouts) {
 
 // Follows the steps to find their cost and whether the whole value stood on each device in between.
 void price_plan(const Mesh& before, const Mesh& after, std::vector<DimLayout> layouts,
-                absl::Span<const int64_t> dims, int64_t element_bits, ReshardPlan* plan) {
+                absl::Span<const int64_t> dims, int64_t element_bits, const Links& links,
+                ReshardPlan* plan) {
   const Mesh* mesh = &before;
   bool unsplit = false, starts_unsplit = is_unsplit(layouts);
   plan->cost = {};
   plan->cost.peak_bytes = local_bytes(layouts, element_bits);
   for (const ReshardStep& step : plan->steps) {
-    add(&plan->cost, step_cost(step, *mesh, layouts, dims, element_bits));
+    add(&plan->cost, step_cost(step, *mesh, layouts, dims, element_bits, links));
     apply(step, *mesh, &layouts);
     unsplit |= is_unsplit(layouts);
     if (step.kind == StepKind::kCrossMesh) mesh = &after;
@@ -168,26 +169,29 @@ void price_plan(const Mesh& before, const Mesh& after, std::vector<DimLayout> la
 
 // A dimension that is split on neither side, but through which axes may pass: the longest one,
 // where some other dimension is uneven. ([{x,y}, {}] to [{x}, {}] of [4, 9], x=2, y=3: moving y
-// first leaves less to realign.) -1: none.
-int host_dim(Sharding from, Sharding to, absl::Span<const int64_t> dims) {
+// first leaves less to realign.) Or where some links are slow: a reduction is scattered for them.
+// -1: none.
+int host_dim(Sharding from, Sharding to, absl::Span<const int64_t> dims, const Links& links) {
   int host = -1;
-  bool uneven = false;
+  bool needed = !links.are_alike() && from->pending != to->pending;
   for (int d = 0; d < from.rank(); ++d) {
-    uneven |= dims[d] % from.mesh().product(from.dim(d).set() | to.dim(d).set()) != 0;
+    needed |= dims[d] % from.mesh().product(from.dim(d).set() | to.dim(d).set()) != 0;
     bool idle = from.dim(d).empty() && to.dim(d).empty() && dims[d] > 1;
     if (idle && (host < 0 || dims[d] > dims[host])) host = d;
   }
-  return uneven ? host : -1;
+  return needed ? host : -1;
 }
 
 ReshardProblem problem_in_units(const Units& units, Sharding from, Sharding to,
                                 absl::Span<const int64_t> dims, int64_t element_bits,
-                                absl::InlinedVector<int, 4>* active) {
+                                const Links& links, absl::InlinedVector<int, 4>* active) {
   ReshardProblem p;
   p.element_bits = element_bits;
-  int host = host_dim(from, to, dims);
+  int host = host_dim(from, to, dims, links);
   for (int u = 0; u < units.count(); ++u)
     p.unit_sizes.push_back(from.mesh().product(units.axes(u)));
+  for (int u = 0; u < units.count() && !links.are_alike(); ++u)
+    p.unit_rates.push_back(links.slowest(from.mesh(), units.axes(u)));
   for (int d = 0; d < from.rank(); ++d) {
     if (from.dim(d) == to.dim(d) && d != host) {
       p.element_bits *= from.local_size(d, dims[d]);
@@ -221,17 +225,18 @@ ReshardStep step_of(const Move& move, const Units& units, absl::Span<const int> 
 }
 
 ReshardPlan plan_on_one_mesh(Sharding from, Sharding to, absl::Span<const int64_t> dims,
-                             int64_t element_bits, bool thorough, ReshardSearches* searches) {
+                             int64_t element_bits, bool thorough, const Links& links,
+                             ReshardSearches* searches) {
   ReshardPlan plan;
   Units units(from, to);
   absl::InlinedVector<int, 4> active;
-  ReshardProblem problem = problem_in_units(units, from, to, dims, element_bits, &active);
+  ReshardProblem problem = problem_in_units(units, from, to, dims, element_bits, links, &active);
   std::vector<DimLayout> start = interface_layouts(from, dims), layouts = start;
   for (const Move& move : searches->search(problem, thorough)) {
     append_step(step_of(move, units, active, layouts), from.mesh(), &layouts, &plan.steps);
   }
   GSPMD_CHECK(layouts == interface_layouts(to, dims), "a reshard that does not arrive");
-  price_plan(from.mesh(), to.mesh(), start, dims, element_bits, &plan);
+  price_plan(from.mesh(), to.mesh(), start, dims, element_bits, links, &plan);
   return plan;
 }
 
@@ -284,6 +289,7 @@ struct ReshardPlanner::Impl {
   };
 
   ShardingPool* pool;
+  Links links;
   absl::flat_hash_map<Key, std::unique_ptr<ReshardPlan>> plans;
   absl::flat_hash_map<Key, ReshardCost> costs;
   ReshardSearches searches;
@@ -326,7 +332,8 @@ ReshardPlan ReshardPlanner::Impl::plan_to_pending(Sharding from, Sharding before
   step.kind = StepKind::kMakePending;
   (to->pending - before->pending).for_each([&](AxisId a) { step.axes.push_back(a); });
   result.steps.push_back(std::move(step));
-  price_plan(from.mesh(), to.mesh(), interface_layouts(from, dims), dims, element_bits, &result);
+  price_plan(from.mesh(), to.mesh(), interface_layouts(from, dims), dims, element_bits, links,
+             &result);
   return result;
 }
 
@@ -353,7 +360,8 @@ ReshardPlan ReshardPlanner::Impl::plan_across_meshes(Sharding from, Sharding to,
   result.steps.push_back(crossing_step(here, there));
   const ReshardPlan& rest = plan(there, to, dims, element_bits);
   result.steps.insert(result.steps.end(), rest.steps.begin(), rest.steps.end());
-  price_plan(from.mesh(), to.mesh(), interface_layouts(from, dims), dims, element_bits, &result);
+  price_plan(from.mesh(), to.mesh(), interface_layouts(from, dims), dims, element_bits, links,
+             &result);
   return result;
 }
 
@@ -366,9 +374,10 @@ const ReshardPlan& ReshardPlanner::Impl::plan(Sharding from, Sharding to,
   check_ends(from, to, dims);
   Sharding before = before_pending(from, to);
   auto plan = std::make_unique<ReshardPlan>(
-      before != to             ? plan_to_pending(from, before, to, dims, element_bits)
-      : from->mesh == to->mesh ? plan_on_one_mesh(from, to, dims, element_bits, true, &searches)
-                               : plan_across_meshes(from, to, dims, element_bits));
+      before != to ? plan_to_pending(from, before, to, dims, element_bits)
+      : from->mesh == to->mesh
+          ? plan_on_one_mesh(from, to, dims, element_bits, true, links, &searches)
+          : plan_across_meshes(from, to, dims, element_bits));
   return *plans.emplace(std::move(key), std::move(plan)).first->second;
 }
 
@@ -381,11 +390,12 @@ const ReshardCost& ReshardPlanner::Impl::cost(Sharding from, Sharding to,
   auto [at, is_new] = costs.try_emplace(std::move(key));
   if (!is_new) return at->second;
   check_ends(from, to, dims);
-  return at->second = plan_on_one_mesh(from, to, dims, element_bits, false, &searches).cost;
+  return at->second = plan_on_one_mesh(from, to, dims, element_bits, false, links, &searches).cost;
 }
 
-ReshardPlanner::ReshardPlanner(ShardingPool* pool) : impl_(std::make_unique<Impl>()) {
+ReshardPlanner::ReshardPlanner(ShardingPool* pool, Links links) : impl_(std::make_unique<Impl>()) {
   impl_->pool = pool;
+  impl_->links = std::move(links);
 }
 ReshardPlanner::~ReshardPlanner() = default;
 

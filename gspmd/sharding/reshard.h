@@ -10,6 +10,7 @@
 
 #include "gspmd/sharding/device_groups.h"
 #include "gspmd/sharding/halo.h"
+#include "gspmd/sharding/links.h"
 #include "gspmd/sharding/sharding.h"
 
 namespace gspmd {
@@ -61,6 +62,9 @@ struct ReshardCost {
   int64_t messages = 0;     // collectives started, each neighbour exchange counted
   int64_t local_bytes = 0;  // read and written by slices, pads and copies
   int64_t peak_bytes = 0;   // largest local value on the way
+  // What slower links than the machine's fastest add (Links): as so many wire bytes, and as
+  // sixteenths of a message.
+  int64_t far_bytes = 0, far_messages = 0;
   friend bool operator==(const ReshardCost&, const ReshardCost&) = default;
 };
 
@@ -79,7 +83,7 @@ struct ReshardPlan {
 // deterministic. Memoised by ReshardPlanner.
 class ReshardPlanner {
  public:
-  explicit ReshardPlanner(ShardingPool* pool);
+  explicit ReshardPlanner(ShardingPool* pool, Links links = {});
   ~ReshardPlanner();
   const ReshardPlan& plan(Sharding from, Sharding to, absl::Span<const int64_t> dims,
                           int64_t element_bits);
@@ -108,7 +112,7 @@ void apply(const ReshardStep& step, const Mesh& mesh, std::vector<DimLayout>* la
 // peak.
 ReshardCost step_cost(const ReshardStep& step, const Mesh& mesh,
                       absl::Span<const DimLayout> layouts, absl::Span<const int64_t> dims,
-                      int64_t element_bits);
+                      int64_t element_bits, const Links& links = {});
 
 // What a kRealign exchanges: shard i of `layout` gets [i*block, (i+1)*block) instead. In a plan it
 // is never of form kGather (that is written as gather and slice), but may be kLocal: a pad or trim.

@@ -139,6 +139,7 @@ void Search::slice_into_place(Walk* at) const {
 
 // Where only gathers of last axes, or only a reduction, are left there is nothing to search for.
 std::optional<Walk> Search::finish_directly(Walk at) const {
+  if (!p_.unit_rates.empty()) return std::nullopt;  // slow links had better move less: in parts
   bool lists_differ = false;
   for (int d = 0; d < p_.num_dims(); ++d) {
     int extra = at.list(d).size() - target(d).size();
@@ -235,7 +236,8 @@ void Search::expand(const Walk& at, bool after_permute, F emit) const {
     expand_removals(at, d, emit);
     expand_additions(at, d, emit);
   }
-  if (after_permute || at.cost().wire_bytes + at.bytes() >= rank(bound_, message_bytes_)[0]) return;
+  if (after_permute || rank(at.cost(), 0)[0] + at.bytes() >= rank(bound_, message_bytes_)[0])
+    return;
   for (const UnitLists& lists : rearrangements(p_, at)) {
     Walk next = at;
     next.permute(lists);

@@ -23,6 +23,7 @@ struct StepSize {
   int64_t group = 1;
   int64_t bytes_before = 0, bytes_after = 0;
   int64_t halo_bytes = 0, halo_messages = 0;
+  LinkRate rate;
 };
 ReshardCost price(const StepSize& step);
 int64_t local_bytes(absl::Span<const DimLayout> layouts, int64_t element_bits);
@@ -31,6 +32,8 @@ HaloNeed realign_need(int64_t size, int64_t block, int64_t shards, int64_t new_b
 inline void add(ReshardCost* sum, const ReshardCost& c) {
   sum->wire_bytes += c.wire_bytes;
   sum->messages += c.messages;
+  sum->far_bytes += c.far_bytes;
+  sum->far_messages += c.far_messages;
   sum->local_bytes += c.local_bytes;
   sum->peak_bytes = std::max(sum->peak_bytes, c.peak_bytes);
 }
@@ -39,7 +42,7 @@ inline void add(ReshardCost* sum, const ReshardCost& c) {
 // then local bytes.
 using ReshardRank = std::array<int64_t, 3>;
 inline ReshardRank rank(const ReshardCost& c, int64_t message_bytes) {
-  return {c.wire_bytes + c.messages * message_bytes, c.messages, c.local_bytes};
+  return {c.wire_bytes + c.far_bytes + c.messages * message_bytes, c.messages, c.local_bytes};
 }
 // What a collective weighs in a reshard between local values of these sizes: enough that none is
 // added to spare a few elements of padding, little against what a better sequence saves.
@@ -58,7 +61,8 @@ inline AxisList list_of(AxisSet set) {
 // hold unit numbers.
 struct ReshardProblem {
   absl::InlinedVector<int64_t, 8> unit_sizes;
-  absl::InlinedVector<int64_t, 4> sizes;  // of the dimensions
+  absl::InlinedVector<LinkRate, 4> unit_rates;  // empty: all links are alike
+  absl::InlinedVector<int64_t, 4> sizes;        // of the dimensions
   absl::InlinedVector<AxisList, 4> from, to;
   AxisSet pending, pending_after;
   int64_t element_bits = 0;
@@ -67,8 +71,8 @@ struct ReshardProblem {
   friend bool operator==(const ReshardProblem&, const ReshardProblem&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const ReshardProblem& p) {
-    return H::combine(std::move(h), p.unit_sizes, p.sizes, p.from, p.to, p.pending.bits(),
-                      p.pending_after.bits(), p.element_bits);
+    return H::combine(std::move(h), p.unit_sizes, p.unit_rates, p.sizes, p.from, p.to,
+                      p.pending.bits(), p.pending_after.bits(), p.element_bits);
   }
 };
 

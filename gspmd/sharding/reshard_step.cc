@@ -167,6 +167,8 @@ ReshardCost price(const StepSize& step) {
       cost.wire_bytes = in;
       break;
   }
+  cost.far_bytes = cost.wire_bytes * (step.rate.per_byte - 16) / 16;
+  cost.far_messages = cost.messages * (step.rate.per_message - 16);
   return cost;
 }
 
@@ -178,13 +180,33 @@ HaloNeed realign_need(const DimLayout& layout, const Mesh& mesh, int64_t size, i
   return realign_need(size, layout.block, mesh.product(layout.axes), block);
 }
 
+namespace {
+
+// The links that a step uses: the slowest of those along its axes.
+LinkRate rate_of(const ReshardStep& step, const Mesh& mesh, absl::Span<const DimLayout> layouts,
+                 const Links& links) {
+  switch (step.kind) {
+    case StepKind::kRealign:
+      return links.slowest(mesh, layouts[step.dim].axes);
+    case StepKind::kPermute:
+      return links.slowest(mesh, step.permutation.from);
+    case StepKind::kCrossMesh:
+      return links.slowest(mesh, list_of(mesh.all_axes()));
+    default:
+      return links.slowest(mesh, step.axes);
+  }
+}
+
+}  // namespace
+
 ReshardCost step_cost(const ReshardStep& step, const Mesh& mesh,
                       absl::Span<const DimLayout> layouts, absl::Span<const int64_t> dims,
-                      int64_t element_bits) {
+                      int64_t element_bits, const Links& links) {
   std::vector<DimLayout> after(layouts.begin(), layouts.end());
   apply(step, mesh, &after);
   StepSize size{step.kind, mesh.product(step.axes), local_bytes(layouts, element_bits),
                 local_bytes(after, element_bits)};
+  size.rate = rate_of(step, mesh, layouts, links);
   if (step.kind == StepKind::kRealign) {
     HaloPlan halo = plan_halo(realign_need(layouts[step.dim], mesh, dims[step.dim], step.block));
     GSPMD_CHECK(halo.form != HaloPlan::Form::kGather,
@@ -194,7 +216,7 @@ ReshardCost step_cost(const ReshardStep& step, const Mesh& mesh,
     size.halo_messages = halo.messages;
   }
   ReshardCost cost = price(size);
-  if (step.stays) cost.wire_bytes = cost.messages = 0;
+  if (step.stays) cost.wire_bytes = cost.messages = cost.far_bytes = cost.far_messages = 0;
   return cost;
 }
 

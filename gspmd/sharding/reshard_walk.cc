@@ -91,11 +91,26 @@ void Walk::exchange(int d, int64_t block, const HaloPlan& halo) {
 }
 
 void Walk::take(Move move, int64_t halo_bytes, int64_t halo_messages) {
-  StepSize size{move.kind, product(move.axes), bytes(), 0, halo_bytes, halo_messages};
+  StepSize size{move.kind, product(move.axes), bytes(), 0, halo_bytes, halo_messages, rate(move)};
   change(move, size.group);
   size.bytes_after = bytes();
   add(&cost_, price(size));
   moves_.push_back(std::move(move));
+}
+
+LinkRate Walk::rate(const Move& move) const {
+  LinkRate slowest;
+  if (problem_->unit_rates.empty()) return slowest;
+  auto add = [&](AxisSet units) {
+    units.for_each([&](AxisId u) { slowest = slowest.slower_of(problem_->unit_rates[u]); });
+  };
+  add(move.axes.set());
+  if (move.kind == StepKind::kRealign) add(list(move.dim).set());
+  for (size_t d = 0; d < move.lists_after.size(); ++d) {
+    const AxisList &before = state_.dims[d].axes, &after = move.lists_after[d];
+    add(before.slice(before.common_prefix(after), before.size()).set());
+  }
+  return slowest;
 }
 
 void Walk::change(const Move& move, int64_t n) {

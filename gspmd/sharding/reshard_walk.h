@@ -63,6 +63,7 @@ class Walk {
   void trim(int d);
   void exchange(int d, int64_t block, const HaloPlan& halo);
   void take(Move move, int64_t halo_bytes = 0, int64_t halo_messages = 0);
+  LinkRate rate(const Move& move) const;  // of the links that it uses, before it is made
   void change(const Move& move, int64_t n);
   void append(int d, const AxisList& units, int64_t n);
   void remove(int d, const AxisList& units, int64_t n);

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -182,3 +183,50 @@ def test_stop_after(program, stage):
     run = gspmd("partition", program, f"--stop-after={stage}")
     assert run.returncode == 0, run.stderr
     assert "f32[16,8]" in run.stdout  # still global shapes
+
+
+MACHINE = """{"name": "m", "peak_tflops": {"f32": 0.001}, "memory_gb_per_s": 1000,
+ "links": [{"gb_per_s": %s, "latency_us": 1}]}
+"""
+
+
+# Few rows come in and many columns go out: either the rows are gathered and everybody computes all,
+# or each computes its share and the results are gathered.
+UNDECIDED = """HloModule m, num_partitions=8
+ENTRY e {
+  x = f32[64,8] parameter(0), sharding={devices=[8,1]<=[8]}
+  w = f32[8,4096] parameter(1)
+  ROOT y = f32[64,4096] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
+@pytest.mark.parametrize("gb_per_s,gathered", [("0.000001", "8,8"), ("1000", "8,4096")])
+def test_machine_decides(tmp_path, gb_per_s, gathered):
+    program, machine = tmp_path / "in.hlo", tmp_path / "machine.json"
+    program.write_text(UNDECIDED)
+    machine.write_text(MACHINE % gb_per_s)
+    run = gspmd("partition", program, f"--machine={machine}")
+    assert run.returncode == 0, run.stderr
+    (gather,) = [line for line in run.stdout.splitlines() if " all-gather(" in line]
+    operand = gather.split(" all-gather(")[1].split(")")[0].split(" ")[-1].lstrip("%")
+    assert re.search(rf"{re.escape(operand)} = f32\[{gathered}\]", run.stdout), run.stdout
+
+
+def test_every_machine_partitions(program):
+    names = gspmd("partition", program, "--machine=?").stderr.split("hint: one of ")[1]
+    for name in names.split(", or ")[0].split(", "):
+        assert gspmd("partition", program, "--machine", name).returncode == 0, name
+
+
+def test_machine_faults(program, tmp_path):
+    run = gspmd("partition", program, "--machine=abacus")
+    assert run.returncode == 2
+    assert "error: --machine: there is no machine 'abacus'" in run.stderr
+    assert "h100_sxm" in run.stderr
+    machine = tmp_path / "machine.json"
+    machine.write_text(MACHINE % "-1")
+    run = gspmd("partition", program, f"--machine={machine}")
+    assert run.returncode == 1
+    assert f"{machine}:2:25: error: 'links/0/gb_per_s' is no number above 0" in run.stderr
+    assert "tpu_v5e" in gspmd("partition", "--help").stdout
