@@ -9,6 +9,7 @@
 #include "cli/annotate.h"
 #include "cli/program_io.h"
 #include "gspmd/formats/hlo_text.h"
+#include "gspmd/partition/decisions.h"
 #include "gspmd/report/stats.h"
 
 namespace gspmd::cli {
@@ -22,6 +23,13 @@ Machine machine_of(const Options& o) {
     return machine_from(read_machine(o.machine, read_all(o.machine)));
   throw UsageError(fmt::format("--machine: there is no machine '{}'", o.machine),
                    fmt::format("one of {}, or a file FILE.json", fmt::join(machine_names(), ", ")));
+}
+
+// --decisions: replays a file that exists; else keeps what is to be written into it.
+std::unique_ptr<DecisionLog> decision_log(const Options& o) {
+  if (o.decisions.empty()) return nullptr;
+  if (!std::filesystem::exists(o.decisions)) return std::make_unique<DecisionLog>();
+  return std::make_unique<DecisionReplay>(o.decisions, read_all(o.decisions));
 }
 
 }  // namespace
@@ -57,7 +65,12 @@ CompileOptions compile_options(const Options& o) {
 Compiled compile(const Options& o, Phases* phases) {
   auto module = read_program(o, phases);
   annotate(o, module.get());
-  Compiled c = partition(std::move(module), compile_options(o));
+  CompileOptions options = compile_options(o);
+  std::unique_ptr<DecisionLog> log = decision_log(o);
+  options.partition.decider = log.get();
+  Compiled c = partition(std::move(module), options);
+  if (log != nullptr && !std::filesystem::exists(o.decisions))
+    write_all(o.decisions, log->to_json(*c.module).dump(1) + "\n");
   phases->restart();
   phases->add("propagate", c.ms.propagate);
   phases->add("partition", c.ms.partition);

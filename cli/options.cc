@@ -67,6 +67,9 @@ void add_pipeline(CLI::App* command, Options* o) {
       "reconcile, optimize-reshards, localize, clean-up");
   command->add_flag("--keep-layouts", o->keep_layouts,
                     "lay every value out as completion says, even where another layout costs less");
+  command->add_option("--decisions", o->decisions,
+                      "a JSON file: where it does not exist, the choices made are written into it, "
+                      "with the prices of what lost; where it does, they are made as it says");
   command->add_option("--dump-dir", o->dump_dir,
                       "write the program after each stage into this folder");
   command->add_option("--stats", o->stats_file,

@@ -38,7 +38,8 @@ struct Options {
   std::vector<std::string> propagation_to;  // "parameters", "output"
   std::string stop_after;
   bool keep_layouts = false;
-  std::string machine;  // a built-in one's name, or a JSON file; empty = the default
+  std::string decisions;  // JSON; empty = none
+  std::string machine;    // a built-in one's name, or a JSON file; empty = the default
   std::string dump_dir;
   std::string replica_groups = "iota";  // or "as-written"
 

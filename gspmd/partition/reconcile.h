@@ -10,12 +10,20 @@
 
 namespace gspmd {
 
-// Chooses one of the ways to partition an operator. Without one, the cheapest is taken, the first
-// among equals.
+struct PartitionState;
+using CompletedLayouts = InstrTable<Sharding>;  // of arrays, as completion left them
+
+// Decides wherever there is more than one way. Without one, values are laid out as choose_layouts
+// finds, and of the ways to partition an operator the cheapest is taken, the first among equals.
 class Decider {
  public:
   virtual ~Decider() = default;
+  // Lays values out in place of choose_layouts; false where that is to do it.
+  virtual bool lay_out(PartitionState&) { return false; }
+  virtual void after_layouts(PartitionState&, const CompletedLayouts&) {}
   virtual size_t choose(const Instr& instr, absl::Span<const Candidate> candidates) = 0;
+  // Called when all is decided.
+  virtual void finish() {}
 };
 
 struct PartitionOptions {
@@ -24,6 +32,7 @@ struct PartitionOptions {
   bool poison_padding =
       false;  // padding of entry parameters and of every pad holds extreme values (for tests)
   Machine machine;
+  Decider* decider = nullptr;
 };
 
 // What passes over the global program share.

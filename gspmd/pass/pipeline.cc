@@ -77,12 +77,13 @@ class Pipeline {
     if (stop(Stage::kPropagate, *module_, &completed.shardings)) return finish(&out);
 
     ReshardPlanner planner(&context.shardings(), o_.partition.machine.links);
-    PartitionState state{*module_, completed.shardings, refinement.mesh(), rules, planner,
-                         nullptr,  o_.partition,        &out.warnings};
+    PartitionState state{*module_, completed.shardings,  refinement.mesh(), rules,
+                         planner,  o_.partition.decider, o_.partition,      &out.warnings};
     remember_interface(completed.shardings, &out);
-    if (o_.partition.choose_layouts) choose_layouts(state);  // completion looks at no price
+    lay_out(state);  // completion looks at no price
     if (stop(Stage::kChooseLayouts, *module_, &completed.shardings)) return finish(&out);
     reconcile(state);
+    if (state.decider != nullptr) state.decider->finish();
     if (stop(Stage::kReconcile, *module_, &completed.shardings)) return finish(&out);
     optimize_reshards(
         state);  // before localising: reshards are still whole instructions with global shapes
@@ -99,6 +100,20 @@ class Pipeline {
   }
 
  private:
+  void lay_out(PartitionState& state) {
+    Decider* decider = state.decider;
+    CompletedLayouts completed;
+    for (const auto& c : module_->computations()) {
+      for (const Instr* i : c->instrs()) {
+        if (decider != nullptr && i->shape.is_array() && !state.shardings.of(*i).empty())
+          completed.set(*i, state.shardings.leaf(*i));
+      }
+    }
+    bool done = decider != nullptr && decider->lay_out(state);
+    if (!done && o_.partition.choose_layouts) choose_layouts(state);
+    if (decider != nullptr) decider->after_layouts(state, completed);
+  }
+
   bool stop(Stage stage, Module& m, const ShardingTable* shardings) {
     bool last = o_.stop_after == stage;
     if (shardings != nullptr && (last || o_.dump)) write_annotations(&m, *shardings);

@@ -208,9 +208,7 @@ def test_machine_decides(tmp_path, gb_per_s, gathered):
     machine.write_text(MACHINE % gb_per_s)
     run = gspmd("partition", program, f"--machine={machine}")
     assert run.returncode == 0, run.stderr
-    (gather,) = [line for line in run.stdout.splitlines() if " all-gather(" in line]
-    operand = gather.split(" all-gather(")[1].split(")")[0].split(" ")[-1].lstrip("%")
-    assert re.search(rf"{re.escape(operand)} = f32\[{gathered}\]", run.stdout), run.stdout
+    assert gathered_operand(run.stdout) == gathered
 
 
 def test_every_machine_partitions(program):
@@ -230,3 +228,80 @@ def test_machine_faults(program, tmp_path):
     assert run.returncode == 1
     assert f"{machine}:2:25: error: 'links/0/gb_per_s' is no number above 0" in run.stderr
     assert "tpu_v5e" in gspmd("partition", "--help").stdout
+
+
+@pytest.mark.parametrize("name", ["gnn_train_8", "moe_small_fwd_4x2", "xf_small_fwd_att1_2x4"])
+def test_decisions_are_replayed(tmp_path, name):
+    program, decisions = ROOT / f"tests/corpus/{name}.hlo", tmp_path / "d.json"
+    plain = gspmd("partition", program)
+    assert gspmd("partition", program, f"--decisions={decisions}").stdout == plain.stdout
+    written = decisions.read_text()
+    made = json.loads(written)
+    assert made["layouts"] and made["operators"]
+    for operator in made["operators"]:
+        units = [c["units"] for c in operator["candidates"]]
+        assert len(units) > 1 and operator["chosen"] == units.index(min(units))
+    assert gspmd("partition", program, f"--decisions={decisions}").stdout == plain.stdout
+    assert decisions.read_text() == written
+    # Completion's layouts again: the program that --keep-layouts gives.
+    decisions.write_text('{"layouts": [], "operators": []}')
+    kept = gspmd("partition", program, "--keep-layouts")
+    assert gspmd("partition", program, f"--decisions={decisions}").stdout == kept.stdout
+    assert kept.stdout != plain.stdout
+
+
+def gathered_operand(text):
+    (gather,) = [line for line in text.splitlines() if " all-gather(" in line]
+    operand = gather.split(" all-gather(")[1].split(")")[0].lstrip("%")
+    return re.search(rf"{re.escape(operand)} = f32\[([0-9,]*)\]", text).group(1)
+
+
+def test_edited_decision_is_followed(tmp_path):
+    program, decisions = tmp_path / "in.hlo", tmp_path / "d.json"
+    program.write_text(UNDECIDED)
+    run = gspmd("partition", program, f"--decisions={decisions}")
+    assert gathered_operand(run.stdout) == "8,8"
+    made = json.loads(decisions.read_text())
+    (operator,) = made["operators"]
+    assert operator["operator"] == "e/y" and len(operator["candidates"]) == 2
+    operator["chosen"] = 1 - operator["chosen"]
+    decisions.write_text(json.dumps(made))
+    run = gspmd("partition", program, f"--decisions={decisions}")
+    assert run.returncode == 0, run.stderr
+    assert gathered_operand(run.stdout) == "8,4096"
+
+
+LAYOUT = """{"layouts": [
+ {"value": "e/%s", "layout": "%s"}], "operators": []}"""
+OPERATOR = """{"layouts": [], "operators": [
+ {"operator": "e/%s", "chosen": %d, "candidates": [{"operands": "%s", "results": "[{}, {}]"}]}]}"""
+
+
+@pytest.mark.parametrize(
+    "text,error",
+    [
+        (LAYOUT % ("x", "[{}, {}]"), "2:12: error: 'e/x' is no value whose layout is free"),
+        (LAYOUT % ("t", "[{axis_0}]"), "2:29: error: '[{axis_0}]' is no layout of 'e/t'"),
+        (LAYOUT % ("t", "[{w}, {}]"), "2:29: error: '[{w}, {}]' is no layout of 'e/t'"),
+        (
+            OPERATOR % ("t", 0, "[{}, {}]"),
+            "2:15: error: there is no choice to make at operator 'e/t'",
+        ),
+        (OPERATOR % ("y", 1, "[{}, {}]"), "2:32: error: 'chosen' is none of the 1 candidates"),
+        (
+            OPERATOR % ("y", 0, "[{}, {axis_0}]; [{}, {}]"),
+            "2:32: error: operator 'e/y' can not be partitioned so: operands [{}, {axis_0}]; [{}, {}]",
+        ),
+        ('{"layouts": []}', "1:1: error: 'operators' is missing"),
+    ],
+)
+def test_decisions_that_do_not_apply(tmp_path, text, error):
+    program, decisions = tmp_path / "in.hlo", tmp_path / "d.json"
+    program.write_text(
+        UNDECIDED.replace("w = f32", "t = f32[64,8] tanh(x)\n  w = f32").replace("dot(x", "dot(t")
+    )
+    decisions.write_text(text)
+    run = gspmd("partition", program, f"--decisions={decisions}")
+    assert run.returncode == 1
+    assert f"{decisions}:{error}" in run.stderr, run.stderr
+    assert decisions.read_text() == text
