@@ -3,7 +3,6 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "gspmd/partition/layout_trial.h"
 #include "gspmd/partition/manual.h"
@@ -42,7 +41,7 @@ class Search {
   struct Memory {
     int failures = 0;
     int64_t gain = 0;
-    std::optional<Sharding> start;  // what was best; a null one: what the operator itself wished
+    std::vector<Neighbourhood::Changed> changes;  // that gained it
   };
   using Signature = std::pair<const Rule*, std::vector<Sharding>>;
 
@@ -75,7 +74,7 @@ class Search {
 
   bool improve(Instr* op, int round, Memory* memory) {
     Best best;
-    if (memory->start) attempt(op, *memory->start, &best);
+    if (memory->gain > 0) attempt_again(op, *memory, &best);
     if (best.gain < memory->gain / 4 * 3 || best.gain == 0) {
       std::vector<Sharding> starts = neighbourhood_.other_layouts(*op);
       if (starts.size() > kStarts) starts.resize(kStarts);
@@ -85,8 +84,8 @@ class Search {
     if (best.gain == 0) return false;
     neighbourhood_.commit(best.changes);
     for (const Neighbourhood::Changed& c : best.changes) note_near(c.value, round);
-    memory->start = best.start;
     memory->gain = best.gain;
+    memory->changes = std::move(best.changes);
     return true;
   }
 
@@ -103,8 +102,18 @@ class Search {
   struct Best {
     int64_t gain = 0;
     std::vector<Neighbourhood::Changed> changes;
-    Sharding start;
+
+    void offer(int64_t g, const LayoutTrial& trial) {
+      if (g <= gain) return;
+      gain = g;
+      changes.assign(trial.changes().begin(), trial.changes().end());
+    }
   };
+
+  void attempt_again(Instr* op, const Memory& memory, Best* best) {
+    LayoutTrial trial(neighbourhood_);
+    if (trial.replay(op, memory.changes)) best->offer(trial.gain(), trial);
+  }
 
   // Lays the result of `op` out as `start`, or else its neighbours as it wishes. Then the neighbour
   // that suffers most follows, and so on until none does; what was best on the way is kept.
@@ -122,10 +131,7 @@ class Search {
       int64_t gain = trial.gain();
       since = gain > most ? 0 : since + 1;
       most = std::max(most, gain);
-      if (gain <= best->gain) continue;
-      best->gain = gain;
-      best->changes.assign(trial.changes().begin(), trial.changes().end());
-      best->start = start;
+      best->offer(gain, trial);
     } while (since < kPatience && trial.changes().size() < kMostChanges &&
              trial.let_worst_follow());
   }
@@ -140,7 +146,7 @@ class Search {
   }
 
   static constexpr int kRounds = 3;
-  static constexpr int kPatience = 10, kFailures = 4;
+  static constexpr int kPatience = 10, kFailures = 2;
   static constexpr size_t kStarts = 4;
   static constexpr size_t kMostChanges = 100;  // in one trial; the next one goes on from there
   static constexpr int64_t kSmall = 8;

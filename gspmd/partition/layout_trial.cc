@@ -242,25 +242,43 @@ void LayoutTrial::touch(const Instr& value) {
   }
 }
 
-void LayoutTrial::affect(Instr* op) {
+void LayoutTrial::affect(Instr* op, Neighbourhood::Place place) {
   if (!n_.is_operator(*op)) {
     if (is_reshard(*op)) touch(*op->operand(0));
     return;
   }
   auto [at, is_new] = affected_at_.try_emplace(op, affected_.size());
   if (is_new) {
-    affected_.push_back({op, &n_.before(*op), nullptr});
+    affected_.push_back({op, &n_.before(*op), nullptr, place});
   } else {
     affected_[at->second].dirty = true;
   }
 }
 
-void LayoutTrial::set(Instr* value, Sharding layout) {
-  changes_.push_back({value, layout});
+void LayoutTrial::set(Instr* value, Sharding layout, Neighbourhood::Place place) {
+  int change = static_cast<int>(changes_.size()), user = 0;
+  changes_.push_back({value, layout, n_.table(*value), place});
   n_.change(value, layout);
   touch(*value);
-  affect(value);
-  for (Instr* u : n_.users(*value)) affect(u);
+  affect(value, {.change = change});
+  for (Instr* u : n_.users(*value)) affect(u, {.change = change, .user = user++});
+}
+
+bool LayoutTrial::replay(Instr* seed, absl::Span<const Neighbourhood::Changed> changes) {
+  for (const Neighbourhood::Changed& c : changes) {
+    Instr* op = seed;
+    if (c.place.change >= 0) {
+      op = changes_[static_cast<size_t>(c.place.change)].value;
+      absl::Span<Instr* const> users = n_.users(*op);
+      if (c.place.user >= static_cast<int>(users.size())) return false;
+      if (c.place.user >= 0) op = users[static_cast<size_t>(c.place.user)];
+    }
+    if (c.place.operand >= op->num_operands()) return false;
+    Instr* value = c.place.operand < 0 ? op : op->operand(c.place.operand);
+    if (!n_.is_free(*value) || n_.table(*value) != c.from) return false;
+    set(value, c.layout, c.place);
+  }
+  return true;
 }
 
 void LayoutTrial::refresh() {
@@ -278,22 +296,27 @@ bool LayoutTrial::extend(Instr* op) {
   std::optional<Neighbourhood::Layouts> wish = n_.wish(*op);
   if (!wish) return false;
   size_t before = changes_.size();
+  auto at = affected_at_.find(op);
+  Neighbourhood::Place place;
+  if (at != affected_at_.end()) place = affected_[at->second].place;
   for (int k = 0; k < op->num_operands(); ++k) {
     Instr* o = op->operand(k);
     if (n_.is_free(*o) && (*wish)[k] != n_.layout(*o) && n_.may_be(*o, (*wish)[k]))
-      set(o, (*wish)[k]);
+      set(o, (*wish)[k], {place.change, place.user, k});
   }
   Sharding made = wish->back();
   bool fits = made->pending.empty() || passes_sums(*wish, op->operands.size());
-  if (n_.is_free(*op) && made != n_.layout(*op) && fits) set(op, made);
+  if (n_.is_free(*op) && made != n_.layout(*op) && fits) set(op, made, place);
   return changes_.size() > before;
 }
 
 // A reshard between two operators goes with the value that it reads.
 bool LayoutTrial::follow_reshard(const Instr& value) {
+  int change = static_cast<int>(changes_.size()) - 1, user = -1;
   for (Instr* u : n_.users(value)) {
+    ++user;
     if (!is_reshard(*u) || !n_.is_free(*u)) continue;
-    set(u, n_.layout(value));
+    set(u, n_.layout(value), {.change = change, .user = user});
     return true;
   }
   return false;

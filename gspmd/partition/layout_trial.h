@@ -16,9 +16,18 @@ namespace gspmd {
 class Neighbourhood {
  public:
   using Layouts = absl::InlinedVector<Sharding, 4>;
+  // Where a changed value was found, going out from the seed of a trial: an operator, the producer
+  // or a user of an earlier changed value, and its result or an operand.
+  struct Place {
+    int change = -1;   // -1: the operator is the seed
+    int user = -1;     // of that changed value; -1: its producer
+    int operand = -1;  // -1: the result
+  };
   struct Changed {
     Instr* value;
     Sharding layout;
+    Sharding from = {};
+    Place place = {};
   };
 
   Neighbourhood(PartitionState& s, Chooser& chooser, const Computation& c)
@@ -80,7 +89,10 @@ class LayoutTrial {
   ~LayoutTrial();
   LayoutTrial(const LayoutTrial&) = delete;
 
-  void set(Instr* value, Sharding layout);
+  void set(Instr* value, Sharding layout, Neighbourhood::Place place = {});
+  // Makes the changes of another trial at the same places around `seed`; false where that is not
+  // like the other's.
+  bool replay(Instr* seed, absl::Span<const Neighbourhood::Changed> changes);
   // Lays out the free neighbours of `op` as suits it best; false where none changes.
   bool extend(Instr* op);
   // Extends the operator that the changes made dearest; false where there is none.
@@ -95,6 +107,7 @@ class LayoutTrial {
     Instr* op;
     const Choice* before;
     const Choice* after;
+    Neighbourhood::Place place;
     bool stuck = false, dirty = true;
   };
   struct Touched {
@@ -104,7 +117,7 @@ class LayoutTrial {
   };
 
   void touch(const Instr& value);
-  void affect(Instr* op);
+  void affect(Instr* op, Neighbourhood::Place place);
   void refresh();
   using Targets = absl::InlinedVector<Sharding, 8>;
   int64_t cost(const Instr& v, bool after);

@@ -290,7 +290,8 @@ OPERATOR = """{"layouts": [], "operators": [
         (OPERATOR % ("y", 1, "[{}, {}]"), "2:32: error: 'chosen' is none of the 1 candidates"),
         (
             OPERATOR % ("y", 0, "[{}, {axis_0}]; [{}, {}]"),
-            "2:32: error: operator 'e/y' can not be partitioned so: operands [{}, {axis_0}]; [{}, {}]",
+            "2:32: error: operator 'e/y' can not be partitioned so: "
+            "operands [{}, {axis_0}]; [{}, {}]",
         ),
         ('{"layouts": []}', "1:1: error: 'operators' is missing"),
     ],
