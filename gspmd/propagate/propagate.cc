@@ -302,17 +302,36 @@ class Completion {
     if (!p.axes.starts_with(have)) return lose(p, v);
     int64_t shards = mesh_.product(have), size = v.shape.dim(p.dim);
     bool placed = false;
-    for (int k = have.size(); k < p.axes.size(); ++k) {
+    const int end = v.even ? end_of_even(p.axes, size) : p.axes.size();
+    for (int k = have.size(); k < end; ++k) {
       AxisId a = p.axes[k];
       shards *= mesh_.size(a);
       if (v.used.contains(a)) return placed || lose(p, v);
-      if (shards > size || (v.even && size % shards != 0)) return placed;
+      if (shards > size) return placed;
       have.push_back(a);
       v.used.insert(a);
       v.split = placed = true;
       placements_.push_back({p.value, static_cast<uint8_t>(p.dim), a, origin_of(p)});
     }
     return placed;
+  }
+
+  // How many of the axes divide `size` and are, together, whole axes of the user: a program's
+  // interface is told by their names. y:(1)2 alone is not, y:(1)2, y:(2)2 are.
+  int end_of_even(const AxisList& axes, int64_t size) const {
+    int64_t shards = 1, part = 1;  // `part`: of the user's axis that has begun
+    int end = 0;
+    for (int k = 0; k < axes.size(); ++k) {
+      const Mesh::Axis& axis = mesh_.axis(axes[k]);
+      shards *= axis.size;
+      const bool goes_on = part == 1 || axis.name == mesh_.axis(axes[k - 1]).name;
+      if (size % shards != 0 || axis.pre != part || !goes_on) break;
+      part *= axis.size;
+      if (part != axis.whole) continue;
+      part = 1;
+      end = k + 1;
+    }
+    return end;
   }
 
   bool lose(const Proposal& p, const PropagatedValue& v) {

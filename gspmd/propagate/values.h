@@ -24,7 +24,7 @@ struct PropagatedValue {
   int64_t bytes = 0;
   bool split = false;  // along any dimension
   bool annotated = false;
-  bool even = false;  // what is chosen must divide (free entry parameters and results)
+  bool even = false;  // a free entry parameter or result: only whole axes that divide it
 };
 
 // Numbers the leaves of a module and joins those that must be alike, unless both are annotated
