@@ -160,10 +160,18 @@ bool sums_pass_convert(const Instr& i, int) {
          bits_of(from) <= bits_of(to);
 }
 
-// The dividend's; integer division rounds.
+bool is_zero(const Instr& scalar) {
+  return is_identity(*scalar.attrs<ConstantAttrs>().literal, Combiner::kSum);
+}
+
+// The dividend's, over one number: integer division rounds, and parts of different signs over 0 are
+// infinities whose sum is none.
 bool sums_pass_divide(const Instr& i, int operand) {
   ElementType t = i.shape.type();
-  return operand == 0 && (class_of(t) == TypeClass::kFloat || is_complex(t));
+  const Instr* by = i.operand(1);
+  if (by->opcode == Opcode::kBroadcast) by = by->operand(0);
+  return operand == 0 && (class_of(t) == TypeClass::kFloat || is_complex(t)) &&
+         by->opcode == Opcode::kConstant && by->shape.is_scalar() && !is_zero(*by);
 }
 
 bool sums_pass_select(const Instr&, int operand) { return operand > 0; }

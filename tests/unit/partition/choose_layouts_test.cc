@@ -155,6 +155,7 @@ TEST(ChooseLayouts, AddsUpBeforeWhatIsNotLinear) {
   constexpr std::string_view kEnds[] = {
       "t = f32[64,128] tanh(u)\n ROOT r = f32[8,128] slice(t), slice={[0:8], [0:128]}",
       "t = bf16[64,128] convert(u)\n ROOT r = bf16[8,128] slice(t), slice={[0:8], [0:128]}",
+      "t = f32[64,128] divide(u, c)\n ROOT r = f32[8,128] slice(t), slice={[0:8], [0:128]}",
       "t = f32[64,128] divide(c, u)\n ROOT r = f32[64] reduce(t, zero), dimensions={1}, "
       "to_apply=add",
   };
