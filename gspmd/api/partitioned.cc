@@ -133,7 +133,7 @@ MemoryFigures PartitionedProgram::memory() const {
     for (int64_t k : a.output_index) s = s.element(static_cast<int>(k));
     f.aliased += s.bytes();
   }
-  f.peak = peak_bytes(m);
+  f.peak = least_peak_bytes(m);
   return f;
 }
 

@@ -4,10 +4,12 @@
 #include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "gspmd/ops/aliasing.h"
 #include "gspmd/ops/op_def.h"
+#include "gspmd/report/schedule.h"
 
 namespace gspmd {
 namespace {
@@ -38,19 +40,22 @@ bool is_invariant(const Summary& body, int leaf) {
 // The buffers of one computation.
 class Liveness {
  public:
-  Liveness(const Computation& c, const Summaries& callees, std::vector<int>* first_leaf)
-      : c_(c), callees_(callees), first_leaf_(*first_leaf) {
+  Liveness(const Computation& c, absl::Span<Instr* const> order, const Summaries& callees,
+           std::vector<int>* first_leaf)
+      : order_(order), callees_(callees), first_leaf_(*first_leaf) {
     for (const Instr* p : c.params()) add_parameter(*p);
-    for (int at = 0; at < size(); ++at) add(*c.instrs()[at], at);
-    for (int b : leaves(*c.root())) buffers_[b].last = size();
+    for (int at = 0; at < size(); ++at) add(*order[at], at);
+    absl::Span<const int> results = leaves(*c.root());
+    results_.assign(results.begin(), results.end());
+    for (int b : results_) buffers_[b].last = size();
   }
 
-  int size() const { return static_cast<int>(c_.instrs().size()); }
+  int size() const { return static_cast<int>(order_.size()); }
   int num_parameter_leaves() const { return num_parameter_leaves_; }
 
   std::vector<int> root_parameter_leaf() const {
     std::vector<int> out;
-    for (int b : leaves(*c_.root())) out.push_back(buffers_[b].parameter_leaf);
+    for (int b : results_) out.push_back(buffers_[b].parameter_leaf);
     return out;
   }
   void hold_to_end(int parameter_leaf) { buffers_[parameter_leaf].last = size(); }
@@ -76,11 +81,12 @@ class Liveness {
   int64_t overwritten(const Instr& i, int at, int64_t made, const Counted& counted) const;
   int64_t handed_over(const Instr& loop, int at, const Counted& counted) const;
 
-  const Computation& c_;
+  absl::Span<Instr* const> order_;
   const Summaries& callees_;
   std::vector<int>& first_leaf_;  // by instruction id: its first entry in leaf_buffers_
   std::vector<int> leaf_buffers_;
   std::vector<Buffer> buffers_;    // parameter leaves first
+  std::vector<int> results_;       // buffers of the root's leaves
   std::vector<int> first_buffer_;  // by position: the first buffer made there
   int num_parameter_leaves_ = 0;
 };
@@ -189,7 +195,7 @@ int64_t Liveness::peak(const Counted& counted) const {
   int64_t most = live;
   live -= freed[0];
   for (int at = 0; at < size(); ++at) {
-    const Instr& i = *c_.instrs()[at];
+    const Instr& i = *order_[at];
     int64_t made = 0;
     int end = at + 1 < size() ? first_buffer_[at + 1] : static_cast<int>(buffers_.size());
     for (int b = first_buffer_[at]; b < end; ++b) made += buffers_[b].bytes;
@@ -238,21 +244,43 @@ std::vector<bool> donated_leaves(const Module& m, int num_leaves) {
   return donated;
 }
 
-}  // namespace
+using Orders = std::vector<std::vector<Instr*>> (*)(const Computation&);
 
-int64_t peak_bytes(const Module& m) {
+std::vector<std::vector<Instr*>> as_they_stand(const Computation& c) { return {c.instrs()}; }
+
+// Of a called computation, in the order in which a loop around it needs least.
+Summary best_summary(const Computation& c, const Summaries& callees, Orders orders,
+                     std::vector<int>* first_leaf) {
+  std::optional<Summary> best;
+  for (const std::vector<Instr*>& order : orders(c)) {
+    Summary s = summarize(Liveness(c, order, callees, first_leaf));
+    if (!best || s.body_peak < best->body_peak) best = std::move(s);
+  }
+  return *std::move(best);
+}
+
+int64_t peak_in(const Module& m, Orders orders) {
   std::vector<int> first_leaf(m.num_ids(), 0);
   Summaries summaries;
   for (const auto& c : m.computations()) {
-    if (c.get() == m.entry()) continue;
-    summaries[c.get()] = summarize(Liveness(*c, summaries, &first_leaf));
+    if (c.get() != m.entry()) summaries[c.get()] = best_summary(*c, summaries, orders, &first_leaf);
   }
-  Liveness entry(*m.entry(), summaries, &first_leaf);
-  std::vector<bool> donated = donated_leaves(m, entry.num_parameter_leaves());
-  for (int leaf = 0; leaf < entry.num_parameter_leaves(); ++leaf) {
-    if (!donated[leaf]) entry.hold_to_end(leaf);
+  int64_t least = INT64_MAX;
+  for (const std::vector<Instr*>& order : orders(*m.entry())) {
+    Liveness entry(*m.entry(), order, summaries, &first_leaf);
+    std::vector<bool> donated = donated_leaves(m, entry.num_parameter_leaves());
+    for (int leaf = 0; leaf < entry.num_parameter_leaves(); ++leaf) {
+      if (!donated[leaf]) entry.hold_to_end(leaf);
+    }
+    least = std::min(least, entry.peak(std::vector<bool>(entry.num_parameter_leaves(), true)));
   }
-  return entry.peak(std::vector<bool>(entry.num_parameter_leaves(), true));
+  return least;
 }
+
+}  // namespace
+
+int64_t peak_bytes(const Module& m) { return peak_in(m, as_they_stand); }
+
+int64_t least_peak_bytes(const Module& m) { return peak_in(m, memory_orders); }
 
 }  // namespace gspmd

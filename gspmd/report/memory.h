@@ -17,4 +17,8 @@ namespace gspmd {
 // operand.
 int64_t peak_bytes(const Module& m);
 
+// The same in the best of a few orders of the instructions (schedule.h), as a compiler that
+// schedules for memory may run them.
+int64_t least_peak_bytes(const Module& m);
+
 }  // namespace gspmd

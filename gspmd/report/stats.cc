@@ -143,7 +143,7 @@ Stats Counter::run() {
     stats_.total_bytes += c.bytes;
     stats_.wire_bytes += c.wire_bytes;
   }
-  stats_.peak_bytes = peak_bytes(m_);
+  stats_.peak_bytes = least_peak_bytes(m_);
   return std::move(stats_);
 }
 

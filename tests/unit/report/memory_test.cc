@@ -89,6 +89,38 @@ TEST(PeakBytes, StraightLine) {
   for (const Case& c : kStraight) EXPECT_EQ(peak(c.text), c.bytes) << c.what;
 }
 
+// Two products of 64 bytes, each needed for a number only: made one after the other, one is held.
+constexpr const char* kTwoProducts = R"(HloModule m
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY main {
+  p = f32[4] parameter(0)
+  zero = f32[] constant(0)
+  a = f32[4,4] broadcast(p), dimensions={0}
+  b = f32[4,4] broadcast(p), dimensions={1}
+  c = f32[] reduce(a, zero), dimensions={0,1}, to_apply=sum
+  d = f32[] reduce(b, zero), dimensions={0,1}, to_apply=sum
+  ROOT r = f32[] add(c, d)
+})";
+
+TEST(LeastPeakBytes, ChoosesTheOrder) {
+  EXPECT_EQ(peak(kTwoProducts), 16 + 4 + 64 + 64 + 4);
+  EXPECT_EQ(least_peak_bytes(*parse_hlo(std::make_shared<Context>(), kTwoProducts, "m.hlo")),
+            16 + 4 + 64 + 4 + 4);
+}
+
+// Control dependences bind every order.
+TEST(LeastPeakBytes, KeepsControlDependences) {
+  std::string text = kTwoProducts;
+  const std::string_view first = "c = f32[] reduce(a, zero), dimensions={0,1}, to_apply=sum";
+  text.insert(text.find(first) + first.size(), ", control-predecessors={b}");
+  EXPECT_EQ(least_peak_bytes(*parse_hlo(std::make_shared<Context>(), text, "m.hlo")),
+            16 + 4 + 64 + 64 + 4);
+}
+
 // State (s32, f32[4] updated in place, f32[4] passed through): 4 + 16 + 16 bytes and the
 // condition's pred.
 std::string loop(const char* header, const char* result) {
