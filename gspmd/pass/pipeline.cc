@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "gspmd/partition/choose_layouts.h"
+#include "gspmd/partition/fixed_updates.h"
 #include "gspmd/partition/localize.h"
 #include "gspmd/partition/optimize_reshards.h"
 #include "gspmd/pass/canonicalize.h"
@@ -80,6 +81,7 @@ class Pipeline {
     PartitionState state{*module_, completed.shardings,  refinement.mesh(), rules,
                          planner,  o_.partition.decider, o_.partition,      &out.warnings};
     remember_interface(completed.shardings, &out);
+    if (o_.partition.handlers) make_fixed_updates_selects(state);
     lay_out(state);  // completion looks at no price
     if (stop(Stage::kChooseLayouts, *module_, &completed.shardings)) return finish(&out);
     reconcile(state);

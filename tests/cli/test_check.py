@@ -1,5 +1,6 @@
 """`gspmd check`: programs give on N devices what they give on one."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -44,6 +45,69 @@ def test_agrees(path):
     done = check(path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].startswith("agrees: ")
+
+
+# What the comments of the cases ask for.
+NO_COLLECTIVE = ["fft_batch", "interior_update", "set_slice_replicated_update", "top_k_batch"]
+
+
+@pytest.mark.parametrize("name", NO_COLLECTIVE)
+def test_no_collective(name, tmp_path):
+    assert collectives(ROOT / f"tests/cases/{name}.hlo", tmp_path) == {}
+
+
+def collectives(path, tmp_path):
+    """Count of each kind in the partitioned program."""
+    stats = tmp_path / "stats.json"
+    subprocess.run(
+        [GSPMD, "partition", str(path), "-o", os.devnull, f"--stats={stats}"], check=True
+    )
+    return {kind: c["count"] for kind, c in json.loads(stats.read_text())["collectives"].items()}
+
+
+# A window of 16 or 13 rows over 4 devices, at a place that is known: the value is made of all rows
+# (rows of the same window of a value, a number, their combinations) or exchanged with neighbours.
+UPDATE = """HloModule update, num_partitions=4
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }}
+second {{ a = f32[] parameter(0)
+  ROOT b = f32[] parameter(1) }}
+ENTRY main {{
+  x = f32[{rows},3] parameter(0), sharding={{devices=[4,1]<=[4]}}
+  w = f32[{rows},3] parameter(1), sharding={{devices=[4,1]<=[4]}}
+  v = f32[{size},3] parameter(2), sharding={{devices=[4,1]<=[4]}}
+  c = f32[] parameter(3)
+  two = s32[] constant(2)
+  zero = s32[] constant(0)
+  start = s32[2] constant({{2, 0}})
+  cs = f32[{size},3] broadcast(c), dimensions={{}}
+  sw = f32[{size},3] slice(w), slice={{[2:{limit}], [0:3]}}
+  cw = f32[{size},3] multiply(sw, cs)
+  vw = f32[{size},3] add(cw, v)
+  ROOT r = f32[{rows},3] {update}, sharding={{devices=[4,1]<=[4]}}
+}}
+"""
+SCATTER = (
+    "scatter(x, start, {}), update_window_dims={{0,1}}, inserted_window_dims={{}}, "
+    "scatter_dims_to_operand_dims={{0,1}}, index_vector_dim=0, to_apply={}"
+)
+
+
+@pytest.mark.parametrize("rows", [16, 13])
+@pytest.mark.parametrize("value", ["cs", "sw", "cw", "vw", "v"])
+@pytest.mark.parametrize("kind", ["dynamic-update-slice(x, {}, two, zero)", "add", "second"])
+def test_update_of_a_known_window(kind, value, rows, tmp_path):
+    update = kind.format(value) if "(" in kind else SCATTER.format(value, kind)
+    path = tmp_path / "update.hlo"
+    path.write_text(UPDATE.format(rows=rows, size=rows - 4, limit=rows - 2, update=update))
+    done = check(path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = collectives(path, tmp_path)
+    if "v" in value:  # has other rows: of neighbours only
+        assert set(made) <= {"collective-permute"}, made
+    else:
+        assert made == {}
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])
